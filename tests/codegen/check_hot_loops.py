@@ -35,7 +35,7 @@ class Target(typing.NamedTuple):
 
 # Parts of hot_loops.cpp that are compiled together, and how. By g++ 12 -O2 float's decode() for AVX-512 keeps two of its keys on
 # the stack, with registers to spare, and takes a sixth longer (docs/lab/performance.md).
-PARTS = {"-O2": ["PRODUCTS", "POINTWISE", "PREFETCHES"], "-O3": ["STREAMS"]}
+PARTS = {"-O2": ["PRODUCTS", "POINTWISE", "PREFETCHES", "TILES"], "-O3": ["STREAMS"]}
 TARGETS = [Target("x86-64-v3", "ymm"), Target("x86-64-v4", "zmm", ("-mavx512bf16",))]
 # It is the cost model of Zen (-march=native there) by which g++ 12 folds loads into FMAs: with Intel's or the generic one
 # keep() could be taken away and nothing would change. By that of Zen clang unrolls pointwise loops until they spill: for clang
@@ -117,6 +117,18 @@ POINTWISE = {
 PREFETCH, ASK = "prefetch", "prefetch_rows"
 
 
+# Tiles of AMX (exec/cpu/bf16/amx.hpp): a step of the loop reads one tile of rows and two of columns and does two products. A load
+# takes half the time of a product, so the products alone set the pace. Nothing else in the loop touches a vector or a tile.
+TILES = Target("x86-64-v4", "zmm", ("-mavx512bf16", "-mamx-tile", "-mamx-bf16"))
+TILE_STEP = {"tileloadd": 3, "tdpbf16ps": 2}
+
+
+# Products of pairs for ARM (exec/cpu/products/bfdot.hpp), with --arm: rows x vectors BFDOT a step, one load for
+# each row and one for each vector (a pair instruction loads two), nothing else on vectors and no vector on the stack.
+ARM_COMPILER, ARM_OBJDUMP = "aarch64-linux-gnu-g++", "aarch64-linux-gnu-objdump"
+ARM_FLAGS = [*FLAGS, "-O2", "-march=armv8.2-a+bf16", "-Wno-psabi", "-DHOT_LOOPS_PRODUCTS"]
+
+
 # What --self-test plants: in a copy of a header, `pattern` becomes `replacement`; a finding must then name `where` and `what`.
 class Defect(typing.NamedTuple):
     name: str
@@ -126,7 +138,7 @@ class Defect(typing.NamedTuple):
     part: str
     where: str
     what: str
-    target: str = TARGETS[0].march
+    target: str = TARGETS[0].march  # or "amx"
 
 
 DEFECTS = [
@@ -146,6 +158,8 @@ DEFECTS = [
            "PRODUCTS", "accumulate_rows<double, 16 rows>", "on the stack"),
     Defect("an exponential that is a function of its own", "attune/core/simd_math.hpp",
            r"ATTUNE_INLINE( static batch exp_nonpositive\()", r"ATTUNE_NOINLINE\1", "POINTWISE", "masses<false>", "a call"),
+    Defect("a tile that is read twice", "attune/exec/cpu/bf16/amx.hpp", r"_tile_dpbf16ps\(1, 2, 4\);",
+           "_tile_loadd(2, a, apart); _tile_dpbf16ps(1, 2, 4);", "TILES", "tiles", "4 tileloadd", "amx"),
     Defect("a prefetch that g++ takes for nothing", "attune/config.hpp", r"\(__builtin_prefetch\((.*?)\), .*\)\n",
            r"__builtin_prefetch(\1)\n", "PREFETCHES", PREFETCH, "nothing is asked for"),
 ]
@@ -375,6 +389,66 @@ def check_prefetch(functions, target):
         yield Finding(f"{PREFETCH} for {target.march}", "nothing is asked for")
 
 
+def check_tiles(functions):
+    found = [f for f in functions if "::amx_products::run<" in f.name]
+    if not found:
+        yield Finding("products of tiles", "there is no such function")
+    for f in found:
+        where = re.sub(r"^.*::(run<\w+>).*$", r"\1 of tiles", f.name)
+        loops = f.innermost_loops(lambda loop: any(i.mnemonic == "tdpbf16ps" for i in loop))
+        if not loops:
+            yield Finding(where, "no loop with products")
+        for loop in loops:
+            counts = collections.Counter(i.mnemonic for i in loop if i.mnemonic in TILE_STEP)
+            for name, expected in TILE_STEP.items():
+                if counts[name] * TILE_STEP["tdpbf16ps"] != expected * counts["tdpbf16ps"]:
+                    yield Finding(where, f"{counts[name]} {name} for {counts['tdpbf16ps']} products, expected {expected} for 2", loop)
+            if other := [i for i in loop if i.vector or i.call or i.mnemonic.startswith(("tilestore", "tilezero", "ldtile"))]:
+                yield Finding(where, f"{len(other)} instructions that are neither load nor product of tiles", loop, other)
+
+
+def check_arm(args):
+    """Products of pairs of bf16 for ARM. Its instructions are simple enough to be counted line by line."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "hot_loops.o")
+        includes = [f"-I{HEADERS}", *[x for d in args.include if d for x in ("-idirafter", d)], "-idirafter", "/usr/include"]
+        command = [ARM_COMPILER, *ARM_FLAGS, *includes, "-c", str(HERE / "hot_loops.cpp"), "-o", str(file)]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise Problem(f"{' '.join(command)}\n{done.stderr}")
+        text = subprocess.run([ARM_OBJDUMP, "-d", "-C", "--no-show-raw-insn", str(file)], stdout=subprocess.PIPE, check=True, text=True).stdout
+    parts = re.split(r"^[0-9a-f]+ <(.*)>:$", text, flags=re.MULTILINE)
+    functions = dict(zip(parts[1::2], parts[2::2]))
+    shape = next((re.search(r"::tile_shape<float, (\d+), (\d+)>", x) for x in functions if "::tile_shape<float" in x), None)
+    rows, vectors = int(shape[1]), int(shape[2])
+    for name in PRODUCTS:
+        where = f"{name}<{PAIRS}, {rows} rows> for ARM"
+        body = next((b for f, b in functions.items() if re.search(rf"::{name}<float, .*, {rows}[,>].*::pair_step<", f)), None)
+        if body is None:
+            yield Finding(where, "there is no such function")
+            continue
+        lines = [(int(x[1], 16), x[2]) for x in re.finditer(r"^\s+([0-9a-f]+):\s+(.*)$", body, re.MULTILINE)]
+        loops = []
+        for at, line in lines:
+            if (jump := re.match(r"(?:b\.\w+|cbn?z\s+\w+,)\s*([0-9a-f]+)\b", line)) and int(jump[1], 16) <= at:
+                loops.append([x for a, x in lines if int(jump[1], 16) <= a <= at])
+        loops = [x for x in loops if any(i.startswith("bfdot") for i in x)]
+        loop = min(loops, key=len, default=[])
+        products = sum(i.startswith("bfdot") for i in loop)
+        steps = max(1, products // (rows * vectors))
+        load = r"ld1r?\s|ldu?r\t[sq]|ldp\t[sq]"
+        loads, known = sum((2 if i.startswith("ldp") else 1) for i in loop if re.match(load, i)), rf"bfdot|{load}"
+        other = [i for i in loop if re.search(r"\bv\d+\.|\b[sq]\d+\b", i) and not re.match(known, i)]
+        if products != steps * rows * vectors or products == 0:
+            yield Finding(where, f"{products} BFDOTs, expected rows x vectors = {rows} x {vectors} a step")
+        if loads > steps * (rows + vectors):
+            yield Finding(where, f"{loads} vector loads, expected rows + vectors = {rows} + {vectors} a step")
+        if other:
+            yield Finding(where, f"{len(other)} vector instructions that are neither BFDOT nor load: {'; '.join(other)}")
+        if spills := [i for i in loop if "[sp" in i and re.search(r"\b[sqv]\d+\b", i)]:
+            yield Finding(where, f"{len(spills)} vector loads and stores on the stack")
+
+
 class Product(typing.NamedTuple):
     name: str
     scalar: str
@@ -444,6 +518,8 @@ def check(functions, target, parts):
                 findings.append(Finding(where, "there is no such function"))
     if "PREFETCHES" in parts:
         findings += check_prefetch(functions, target)
+    if "TILES" in parts:
+        findings += check_tiles(functions)
     return findings
 
 
@@ -513,7 +589,7 @@ def self_test(args):
             copy = pathlib.Path(folder, defect.header)
             copy.parent.mkdir(parents=True)
             copy.write_text(text, encoding="utf-8")
-            target = next(t for t in TARGETS if t.march == defect.target)
+            target = next((t for t in TARGETS if t.march == defect.target), TILES)
             findings = check(compiled(args, target, [defect.part], folder), target, [defect.part])
         if "g++ 12" in defect.name and not findings and not output_of(args.compiler, "-dumpversion").startswith("12"):
             print(f"without effect in this g++: {defect.name}")
@@ -533,6 +609,7 @@ def main():
     parser.add_argument("--include", action="append", default=[], help="a folder of headers that attune needs")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("--arm", action="store_true", help=f"look at products of bf16 for ARM, too ({ARM_COMPILER})")
     args = parser.parse_args()
     machine = output_of(args.compiler, "-dumpmachine").strip()
     if not re.match(r"x86_64-.*linux", machine):
@@ -545,11 +622,14 @@ def main():
         if args.self_test:
             return self_test(args)
         findings = []
-        for target, parts in itertools.product(TARGETS, PARTS.values()):
+        of_all = [[p for p in parts if p != "TILES"] for parts in PARTS.values()]
+        for target, parts in [*itertools.product(TARGETS, of_all), (TILES, ["TILES"])]:
             functions = compiled(args, target, parts)
             if args.show:
                 show(functions, target)
             findings += check(functions, target, parts)
+        if args.arm:
+            findings += check_arm(args)
     except Problem as problem:
         sys.exit(str(problem))
     if findings:

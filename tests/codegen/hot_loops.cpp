@@ -3,7 +3,7 @@
 //
 // The hot functions of the CPU executor, for check_hot_loops.py to read in the object code. Nothing here ever runs.
 // HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_STREAMS those of decode(), HOT_LOOPS_POINTWISE the
-// pointwise loops, HOT_LOOPS_PREFETCHES a call that asks for rows.
+// pointwise loops, HOT_LOOPS_PREFETCHES a call that asks for rows, HOT_LOOPS_TILES the products of AMX.
 #ifdef HOT_LOOPS_POINTWISE
 #include <attune/exec/cpu/gradients/masses.hpp>
 #include <attune/exec/cpu/tile/masses.hpp>
@@ -14,8 +14,14 @@
 #ifdef HOT_LOOPS_STREAMS
 #include <attune/exec/cpu/decode/bf16_products.hpp>
 #endif
-#if defined(HOT_LOOPS_PRODUCTS) && defined(__AVX512BF16__)
+#if defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#define HOT_LOOPS_OF_PAIRS
+#endif
+#if defined(HOT_LOOPS_PRODUCTS) && defined(HOT_LOOPS_OF_PAIRS)
 #include <attune/exec/cpu/bf16/outer.hpp>
+#endif
+#ifdef HOT_LOOPS_TILES
+#include <attune/exec/cpu/bf16/amx.hpp>
 #endif
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/outer.hpp>
@@ -41,7 +47,7 @@ template void accumulate<double, arch>(double*, double const*, index_t, double c
                                        product_step const&);
 template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
 template void outer<double, arch>(double*, index_t, double const*, double const*, index_t, index_t, index_t, bool);
-#ifdef __AVX512BF16__
+#ifdef HOT_LOOPS_OF_PAIRS
 using pairs = pair_step<bf16_instructions>;
 template void contract<float, arch>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t,
                                     pairs const&);
@@ -70,6 +76,11 @@ template void detail::contract_rows_of_pairs<arch, decode_tiling<float, arch>::r
 template void bf16_products::accumulate<float, arch>(float*, index_t, index_t, float const*, bfloat16 const*, index_t,
                                                      index_t, prefetch_range const&);
 #endif
+#endif
+
+#ifdef HOT_LOOPS_TILES
+template void multiply_by_tiles<false>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t);
+template void multiply_by_tiles<true>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t);
 #endif
 
 #ifdef HOT_LOOPS_PREFETCHES

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   cpu_bf16_products{}      cpu_bf16_products<Arch, float>{}      cpu_bf16_products<Arch, bfloat16, bf16_emulated>{}
+//   cpu_bf16_products{}      cpu_bf16_products<Arch, float>{}      cpu_bf16_products<Arch, bfloat16, amx_tiles>{}
 //
 // The executor whose dot products are products of pairs of bf16 numbers.
 #pragma once
@@ -19,9 +19,11 @@ namespace attune {
 /// multiplications. You opt in by naming this executor; its error bound is wider.
 /// T:     the type of the tensors. bfloat16, or float for all but decode(): q, k, v and the gradient by out are then
 ///        rounded to bf16 when they are read, which is not part of the bounds below.
-/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later). It needs
-///        -mavx512bf16 or a -march that has it, and does not compile without. bf16_emulated: the same bits on any
-///        machine with vectors of that length (of forward(): on any machine), slower than cpu<T>; not decode().
+/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later), or BFDOT of ARM
+///        (BF16 of ARMv8.6; not decode()). It needs -mavx512bf16, -march=armv8.2-a+bf16, or a -march that has them, and
+///        does not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors of that length (of
+///        forward(): on any machine), slower than cpu<T>; not decode(). bfdot_emulated: the same for BFDOT.
+///        amx_tiles, amx_emulated: forward() by tiles of AMX, and its twin (exec/cpu/bf16/tiles.hpp).
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
 ///                               kernels and dot products with a metric, a bias or a rotary turn are computed in float.
 /// Products of weights, values:  weights (and values after a value gate) are rounded to bf16; sums in fp32. Masses (and
@@ -59,11 +61,12 @@ namespace exec_cpu {
 /// Whether this code may use the unit; if not, fails to compile with a readable message.
 template <class Arch, class Unit>
 constexpr bool require_bf16_products() {
-  constexpr bool there = Unit::there && (std::is_same_v<Unit, bf16_emulated> || xsimd::batch<float, Arch>::size == 16);
+  constexpr bool there = Unit::there && Unit::template of_vectors<Arch>;
   static_assert(
       there,
-      "attune: cpu_bf16_products multiplies by instructions of AVX-512 BF16, which this file is not compiled for: add "
-      "-mavx512bf16, or -march=native on a machine that has them, or use cpu<bfloat16>");
+      "attune: cpu_bf16_products multiplies by instructions of AVX-512 BF16 or of ARM BF16, which this file is not "
+      "compiled for: add -mavx512bf16 (on ARM -march=armv8.2-a+bf16; for amx_tiles -march=sapphirerapids), or "
+      "-march=native on a machine that has them, or use cpu<bfloat16>");
   return there;
 }
 
@@ -91,6 +94,19 @@ constexpr bool require_bf16_products() {
     return false;
   else
     return require_bf16_products<Arch, Unit>() && has_bf16_products<Op>();
+}
+
+/// The same, and whether the unit has products of the backward pass.
+template <class Arch, class Unit, class Op>
+constexpr bool require_bf16_gradients() {
+  static_assert(
+      !Unit::forward_alone,
+      "attune: amx_tiles and amx_emulated multiply in forward() alone: use bf16_instructions (or bf16_emulated) "
+      "for forward_and_save() and vjp()");
+  if constexpr (Unit::forward_alone)
+    return false;
+  else
+    return require_bf16_products<Arch, Unit, Op>();
 }
 
 /// The same threads, for another way to multiply.

@@ -8,6 +8,7 @@
 
 #include <attune/exec/cpu/bf16/executor.hpp>
 #include <attune/exec/cpu/bf16/products.hpp>
+#include <attune/exec/cpu/bf16/tiles.hpp>
 #include <attune/exec/cpu/tile/stored.hpp>
 
 namespace attune {
@@ -20,6 +21,7 @@ void forward(cpu_bf16_products<Arch, T, Unit> exec, Op const& op, inputs<Op, ten
   if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());
     detail::check_outputs("forward", out, p);
+    Unit::enter("forward");
     exec_cpu::stored_run<tensor<T const>, T, Arch, Op, exec_cpu::pair_tile<Arch, Op, Unit>>(
         exec_cpu::of_floats(exec_cpu::of_tensors(exec)), op, in, p, out)();
   }

@@ -7,7 +7,7 @@
 // tiles of a task.
 #pragma once
 
-#include <attune/exec/cpu/products/pairs.hpp>
+#include <attune/exec/cpu/bf16/multiply.hpp>
 #include <attune/exec/cpu/tile/contract.hpp>
 
 namespace attune::exec_cpu {
@@ -37,8 +37,8 @@ struct pair_products {
     static void run(float* to, float const* q, tile_place const& at, key_block_place const& block, Memory const& memory,
                     int number) {
       paired_keys const keys = memory.keys_of(*at.p, number);
-      contract<float, Arch>(to, keys.data + (block.first - keys.first) * keys.step, keys.step,
-                            reinterpret_cast<number_pair const*>(q), keys.step, block.n, pair_step<Unit>{});
+      pair_multiplier<Unit>::template contract<Arch>(to, keys.data + (block.first - keys.first) * keys.step, keys.step,
+                                                     reinterpret_cast<number_pair const*>(q), keys.step, block.n);
     }
   };
   template <class C, class T, class Arch>

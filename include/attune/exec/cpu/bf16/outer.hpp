@@ -120,7 +120,8 @@ void accumulate_pairs_of_keys(float* to, number_pair const* keys, number_pair co
   if (finite)
     accumulate<float, Arch>(to, keys, width, weights, n, width, pair_step<Unit>{});
   else
-    detail::accumulate_some_pairs<Unit, Arch>(to, keys, width, weights, n, detail::weighted_pairs<Arch>{weights});
+    detail::accumulate_some_pairs<Unit, Arch>(to, {keys, width, 1}, width, weights, n,
+                                              detail::weighted_pairs<Arch>{weights});
 }
 
 }  // namespace attune::exec_cpu

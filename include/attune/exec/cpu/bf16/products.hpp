@@ -22,18 +22,43 @@ struct pair_block_memory : pair_key_memory<Arch, Op, Unit> {
   using base = pair_key_memory<Arch, Op, Unit>;
   using base::block;
   using contractions = typename Op::contractions;
+  using multiplier = pair_multiplier<Unit>;
   static constexpr int queries = base::types::queries;
+  static constexpr index_t keys_together = 2 * multiplier::together;
+  static constexpr index_t most_pairs = block / 2 + multiplier::together;  ///< of a block, in whole groups
   /// Value sums of self-adjusted rows are subtracted from one another: they stay products of floats.
   static constexpr bool pairs_values = !base::types::adjusted;
 
-  number_pair* value_pairs;   ///< [pair of keys][feature]
+  number_pair* value_pairs;   ///< [pair of keys][feature], or [feature][pair of keys]
   number_pair* weight_pairs;  ///< of a tile: [pair of keys][query]
   bfloat16* value_rows;       ///< two rows of values, then a row of zeros
+  number_pair* group;         ///< a group of pairs of keys, before it is transposed: [pair of keys][feature]
 
   pair_block_memory(arena<float>& from, problem_shape const& p)
-      : base(from, p), value_pairs(reinterpret_cast<number_pair*>(from.take((block / 2 + 1) * p.value_width))),
-        weight_pairs(reinterpret_cast<number_pair*>(from.take((block / 2 + 1) * queries))),
-        value_rows(reinterpret_cast<bfloat16*>(from.take(3 * 2 * pairs_of(p.value_width)))) {}
+      : base(from, p), value_pairs(reinterpret_cast<number_pair*>(from.take(most_pairs * p.value_width))),
+        weight_pairs(reinterpret_cast<number_pair*>(from.take(most_pairs * queries))),
+        value_rows(reinterpret_cast<bfloat16*>(from.take(3 * 2 * pairs_of(p.value_width)))),
+        group(reinterpret_cast<number_pair*>(
+            from.take(multiplier::by_feature ? multiplier::together * p.value_width : 0))) {}
+
+  /// The values from the pair with key `first` on, which begins a group.
+  paired_values values_from(index_t first, index_t width) const {
+    index_t const before = (first - *this->first_key / keys_together * keys_together) / 2;
+    if constexpr (multiplier::by_feature)
+      return {value_pairs + before, 1, most_pairs};
+    else
+      return {value_pairs + before * width, width, 1};
+  }
+  /// True if the pairs [from, to) contain no NaN and no infinity.
+  static bool finite(paired_values const& values, index_t from, index_t to, index_t width) {
+    if constexpr (multiplier::by_feature) {
+      for (index_t d = 0; d < width; ++d)
+        if (!finite_pairs(values.data + d * values.of_feature + from, to - from)) return false;
+      return true;
+    } else {
+      return finite_pairs(values.data + from * width, (to - from) * width);
+    }
+  }
 
   /// Whether a tile reads a field of the keys as floats.
   static constexpr bool reads_floats(field f) {
@@ -66,10 +91,13 @@ struct pair_block_memory : pair_key_memory<Arch, Op, Unit> {
   template <class View>
   void pack_values([[maybe_unused]] inputs<Op, View> const& in, problem_shape const& p, tile_place const& at,
                    index_t from, index_t to) const {
-    index_t const width = p.value_width, row = 2 * pairs_of(width);
+    index_t const width = p.value_width, row = 2 * pairs_of(width), start = from / keys_together * keys_together;
+    index_t const end = (to + keys_together - 1) / keys_together * keys_together;
     std::fill_n(value_rows + 2 * row, row, bfloat16());
-    number_pair* next = value_pairs;
-    for (index_t j = from / 2 * 2; j < to; j += 2, next += width) {
+    for (index_t j = start; j < end; j += 2) {
+      index_t const c = (j - start) / 2;
+      number_pair* const next =
+          multiplier::by_feature ? group + c % multiplier::together * width : value_pairs + c * width;
       bfloat16 const* half[2];
       for (index_t n = 0; n < 2; ++n) {
         half[n] = value_rows + 2 * row;
@@ -83,13 +111,17 @@ struct pair_block_memory : pair_key_memory<Arch, Op, Unit> {
         }
       }
       pair_rows(next, half[0], half[1], width);
+      if constexpr (multiplier::by_feature) {
+        static_assert(multiplier::together == 16, "attune: a group is transposed at once");
+        if (c % 16 == 15) transpose_16_rows(value_pairs + c / 16 * 16, most_pairs, group, width);
+      }
     }
   }
 };
 
 namespace detail {
 
-/// The masses of n keys in pairs: [pair][query]. `lead` keys before the first one, 0 or 1, have mass 0.
+/// The masses of n keys in pairs: [pair][query]. `lead` keys before the first one have mass 0.
 template <class Unit, class Arch>
 ATTUNE_NOINLINE void pair_weights(number_pair* to, float const* weights, index_t lead, index_t n) {
   using tile = tiling<float, Arch>;
@@ -106,26 +138,23 @@ ATTUNE_NOINLINE void pair_weights(number_pair* to, float const* weights, index_t
 /// counts(pair, lane): ones in the bits of the numbers of `values` that count as they are. Operations have the order of
 /// `accumulate`.
 template <class Unit, class Arch, class Counts>
-ATTUNE_NOINLINE void accumulate_some_pairs(float* sum, number_pair const* values, index_t width,
+ATTUNE_NOINLINE void accumulate_some_pairs(float* to, paired_values const& values, index_t width,
                                            number_pair const* weights, index_t n, Counts const& counts) {
   using tile = tiling<float, Arch>;
-  using batch = typename tile::batch;
   using pairs = xsimd::batch<number_pair, Arch>;
   for (index_t d = 0; d < width; ++d)
     for (int v = 0; v < tile::vectors; ++v) {
-      batch acc(0.0f);
+      typename pair_multiplier<Unit>::template sum<Arch> sum(to + d * tile::queries + v * tile::lanes);
       for (index_t c = 0; c < n; ++c) {
-        number_pair const x = values[c * width + d], known = finite_or_zero(x);
+        number_pair const x = values.at(c, d), known = finite_or_zero(x);
         alignas(64) number_pair own[tile::lanes];
         for (int l = 0; l < tile::lanes; ++l) {
           number_pair const seen = counts(c, v * tile::lanes + l);
           own[l] = (x & seen) | (known & ~seen);
         }
-        acc = Unit::add_products(acc, pairs::load_aligned(own),
-                                 pairs::load_aligned(weights + c * tile::queries + v * tile::lanes));
+        sum.add(c, pairs::load_aligned(own), pairs::load_aligned(weights + c * tile::queries + v * tile::lanes));
       }
-      float* const at = sum + d * tile::queries + v * tile::lanes;
-      (batch::load_aligned(at) + acc).store_aligned(at);
+      sum.finish();
     }
 }
 
@@ -157,13 +186,17 @@ void add_weighted_values(tile_view<float, Arch, Op> const& tile, row_block<float
   if constexpr (!pair_block_memory<Arch, Op, Unit>::pairs_values) {
     add_values(tile, floats, s, weights, bits, sum);
   } else {
-    index_t const width = tile.p->value_width, lead = s.first % 2, n = pairs_of(s.n + lead);
-    number_pair const* const values = memory.value_pairs + (s.first / 2 - *memory.first_key / 2) * width;
+    using own = pair_block_memory<Arch, Op, Unit>;
+    constexpr index_t together = own::multiplier::together;
+    index_t const width = tile.p->value_width, lead = s.first % own::keys_together, pairs = pairs_of(s.n + lead);
+    index_t const n = (pairs + together - 1) / together * together;
+    paired_values const values = memory.values_from(s.first - lead, width);
     detail::pair_weights<Unit, Arch>(memory.weight_pairs, weights, lead, s.n);
+    std::fill_n(memory.weight_pairs + pairs * own::queries, (n - pairs) * own::queries, number_pair(0));
     // Pairs with a key that some row does not see.
     index_t const before = pairs_of(s.full_first + lead), after = (std::max)(before, (s.full_last + lead) / 2);
-    if (finite_pairs(values, before * width) && finite_pairs(values + after * width, (n - after) * width))
-      accumulate<float, Arch>(sum, values, width, memory.weight_pairs, n, width, pair_step<Unit>{});
+    if (own::finite(values, 0, before, width) && own::finite(values, after, n, width))
+      own::multiplier::template accumulate<Arch>(sum, values, memory.weight_pairs, n, width);
     else
       detail::accumulate_some_pairs<Unit, Arch>(sum, values, width, memory.weight_pairs, n,
                                                 detail::seen_pairs{s, bits, lead});

@@ -13,12 +13,28 @@
 
 namespace attune {
 
+namespace exec_cpu {
+
+/// Whether decode() may multiply by instructions; if not, fails to compile with a readable message.
+template <class Arch>
+constexpr bool require_bf16_decode() {
+  static_assert(!bfdot_vectors<Arch>,
+                "attune: decode() by products of bf16 has the instructions of AVX-512 alone, not those of ARM: use "
+                "decode(cpu<bfloat16>{}, ...)");
+  if constexpr (bfdot_vectors<Arch>)
+    return false;
+  else
+    return require_bf16_products<Arch, bf16_instructions>();
+}
+
+}  // namespace exec_cpu
+
 /// See cpu_bf16_products.
 template <class Arch, class Op>
 void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat16 const>> const& in,
             outputs<Op, bfloat16> const& out) {
   exec_cpu::require_decodable<Op>();
-  if constexpr (exec_cpu::require_bf16_products<Arch, bf16_instructions>()) {
+  if constexpr (exec_cpu::require_bf16_decode<Arch>()) {
     problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
     detail::check_outputs("decode", out, p);
     exec_cpu::decode_stored<exec_cpu::bf16_products>(exec_cpu::of_tensors(exec), op,
@@ -32,7 +48,7 @@ template <class Arch, class Op>
 void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat16 const>> const& in,
             page_table const& pages, outputs<Op, bfloat16> const& out) {
   exec_cpu::require_decodable<Op>();
-  if constexpr (exec_cpu::require_bf16_products<Arch, bf16_instructions>())
+  if constexpr (exec_cpu::require_bf16_decode<Arch>())
     exec_cpu::decode_pages(op, in, pages, out, [&](auto const& keys, problem_shape const& p) {
       exec_cpu::decode_stored<exec_cpu::bf16_products>(exec_cpu::of_tensors(exec), op, keys, p, out);
     });

@@ -42,6 +42,21 @@ struct product_step {
   }
 };
 
+/// Whether a step reads lane 0 of x alone. That saves the instruction that copies it to the others.
+template <class Step>
+inline constexpr bool by_first_lane = false;
+
+/// The number at `from` in all lanes that Step reads.
+template <class Step, class B>
+ATTUNE_INLINE B step_operand(typename B::value_type const* from) {
+#if XSIMD_WITH_NEON64
+  if constexpr (by_first_lane<Step>)
+    return decltype(B::data){*from};
+  else
+#endif
+    return B(*from);
+}
+
 /// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k; for a product, += sum_k a b. E is
 /// the type of a and b, as large as T.
 template <class T, class Arch, int Rows, int Vectors, class Step = product_step, class E = T>
@@ -58,7 +73,7 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const
     }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      batch x(a[r * row_step]);
+      batch x = step_operand<Step, batch>(a + r * row_step);
       keep(x);
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) acc[r][v] = step(x, bk[v], acc[r][v], k);

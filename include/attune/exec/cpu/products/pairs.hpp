@@ -3,27 +3,35 @@
 //
 //   sum[lane] = fma(low(a), low(b), fma(high(a), high(b), sum[lane]))      a, b: two bf16 numbers per lane
 //
-// Products of pairs of bf16 numbers in one interface: by the instruction, or by a twin with the same bits. Also how
-// numbers become pairs: two features of a query or key, or one feature of the values of two keys.
+// Products of pairs of bf16 numbers in one interface, a unit: by the instruction of a machine, or by a twin with the
+// same bits (the formula is for AVX-512; products/bfdot.hpp has the one of ARM). Also how numbers become pairs: two
+// features of a query or key, or one feature of the values of two keys.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <attune/core/simd_math.hpp>
 #include <attune/core/storage.hpp>
 #include <attune/exec/cpu/products/bf16.hpp>
+#include <attune/exec/cpu/products/bfdot.hpp>
+#include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/tiling.hpp>
 
 namespace attune {
 
-/// Products of bf16 by the instructions of AVX-512 BF16 (`VDPBF16PS`, `VCVTNE2PS2BF16`). See `cpu_bf16_products`.
+/// Products of bf16 by the instructions of the machine that the code is compiled for: AVX-512 BF16 (`VDPBF16PS`,
+/// `VCVTNE2PS2BF16`), or BF16 of ARMv8.6 (`BFDOT`, `BFCVTN`). See `cpu_bf16_products`.
 struct bf16_instructions;
 
-/// The same products by other instructions, on any machine: the same bits, slower than float products. For results that
-/// a machine with the instructions would give. See `cpu_bf16_products`.
+/// The products of AVX-512 BF16 by other instructions, on any machine: the same bits, slower than float products. For
+/// results that a machine with the instructions would give. See `cpu_bf16_products`.
 struct bf16_emulated;
+
+/// The same for the products of ARM: the bits of `BFDOT` on any machine.
+struct bfdot_emulated;
 
 namespace exec_cpu {
 
@@ -38,6 +46,15 @@ template <class B>
 ATTUNE_INLINE B flushed(B const& x) {
   return xsimd::select(xsimd::abs(x) < B(0x1p-126f), xsimd::bitofsign(x), x);
 }
+/// Two batches of factors: the lower and the upper number of each pair.
+template <class Arch>
+struct two_floats {
+  xsimd::batch<float, Arch> low, high;
+  static ATTUNE_INLINE two_floats of(xsimd::batch<number_pair, Arch> const& x) {
+    using bits = xsimd::batch<number_pair, Arch>;
+    return {simd::bits_as<float>(bits(x << 16)), simd::bits_as<float>(bits(x & bits(0xffff0000u)))};
+  }
+};
 /// a b + c with one rounding, also on a machine that has no such instruction.
 template <class B>
 ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
@@ -54,7 +71,12 @@ ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
 }  // namespace exec_cpu
 
 struct bf16_emulated {
-  static constexpr bool there = true;  ///< whether this code is compiled for a machine that can
+  static constexpr bool there = true;           ///< whether this code is compiled for a machine that can
+  using twin = bf16_emulated;                   ///< the same bits on any machine
+  static constexpr bool forward_alone = false;  ///< whether it has no gradients
+  static void enter(char const*) {}             ///< a call by the unit begins: throws where the system refuses it
+  template <class Arch>
+  static constexpr bool of_vectors = true;  ///< whether it works on batches of Arch
 
   /// sum + the products of each pair, the upper one first.
   template <class Arch>
@@ -64,6 +86,14 @@ struct bf16_emulated {
     using floats = xsimd::batch<float, Arch>;
     floats const upper = exec_cpu::flushed(exec_cpu::fused(high(a), high(b), exec_cpu::flushed(sum)));
     return exec_cpu::flushed(exec_cpu::fused(low(a), low(b), upper));
+  }
+  /// The same sum for factors that are floats. Those that bf16 can hold give the bits of `add_products`.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> add_floats(xsimd::batch<float, Arch> const& sum,
+                                                            exec_cpu::two_floats<Arch> const& a,
+                                                            exec_cpu::two_floats<Arch> const& b) {
+    using exec_cpu::flushed, exec_cpu::fused;
+    return flushed(fused(a.low, flushed(b.low), flushed(fused(a.high, flushed(b.high), sum))));
   }
   /// Pairs of a number of `first` and one of `second`, rounded to nearest, ties to even.
   template <class Arch>
@@ -91,10 +121,69 @@ struct bf16_emulated {
   }
 };
 
-struct bf16_instructions {
-  static constexpr bool there = exec_cpu::multiplies_bf16;  ///< whether this code is compiled for a machine that can
+struct bfdot_emulated {
+  static constexpr bool there = true, forward_alone = false;
+  using twin = bfdot_emulated;
+  static void enter(char const*) {}
+  template <class Arch>
+  static constexpr bool of_vectors = true;
 
-#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+  /// sum + (low product + high product): each sum is rounded to odd.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> const& sum,
+                                                              xsimd::batch<std::uint32_t, Arch> const& a,
+                                                              xsimd::batch<std::uint32_t, Arch> const& b) {
+    return add_floats(sum, exec_cpu::two_floats<Arch>::of(a), exec_cpu::two_floats<Arch>::of(b));
+  }
+  /// The same sum for factors that are floats. Those that bf16 can hold give the bits of `add_products`.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> add_floats(xsimd::batch<float, Arch> const& sum,
+                                                            exec_cpu::two_floats<Arch> const& a,
+                                                            exec_cpu::two_floats<Arch> const& b) {
+    using namespace exec_cpu;
+    auto const product = [](auto const& x, auto const& y) {
+      return flushed(simd::as_computed(flushed(x) * flushed(y)));
+    };
+    return sum_to_odd(flushed(sum), sum_to_odd(product(a.low, b.low), product(a.high, b.high)));
+  }
+  /// Pairs of a number of `first` and one of `second`, rounded to nearest, ties to even.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<std::uint32_t, Arch> rounded(xsimd::batch<float, Arch> const& first,
+                                                                 xsimd::batch<float, Arch> const& second) {
+    return bf16_emulated::rounded(first, second);
+  }
+};
+
+struct bf16_instructions {
+  static constexpr bool there = exec_cpu::multiplies_bf16 || exec_cpu::has_bfdot, forward_alone = false;
+  static void enter(char const*) {}
+  using twin = std::conditional_t<exec_cpu::has_bfdot, bfdot_emulated, bf16_emulated>;
+  template <class Arch>
+  static constexpr bool of_vectors =
+      exec_cpu::has_bfdot ? exec_cpu::bfdot_vectors<Arch> : xsimd::batch<float, Arch>::size == 16;
+
+  /// The sum of `add_products` for factors that are floats.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> add_floats(xsimd::batch<float, Arch> const& sum,
+                                                            exec_cpu::two_floats<Arch> const& a,
+                                                            exec_cpu::two_floats<Arch> const& b) {
+    return twin::add_floats(sum, a, b);
+  }
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+  /// sum + (low product + high product): each sum is rounded to odd.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> const& sum,
+                                                              xsimd::batch<std::uint32_t, Arch> const& a,
+                                                              xsimd::batch<std::uint32_t, Arch> const& b) {
+    return exec_cpu::bfdot(sum, a, b);
+  }
+  /// Pairs of a number of `first` and one of `second`, rounded to nearest, ties to even.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<std::uint32_t, Arch> rounded(xsimd::batch<float, Arch> const& first,
+                                                                 xsimd::batch<float, Arch> const& second) {
+    return exec_cpu::bfcvt_pairs(exec_cpu::flushed(first), exec_cpu::flushed(second));
+  }
+#elif defined(__AVX512BF16__) && defined(__AVX512BW__)
   /// sum + the products of each pair, the upper one first.
   template <class Arch>
   static ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> const& sum,
@@ -113,6 +202,11 @@ struct bf16_instructions {
 
 namespace exec_cpu {
 
+template <class Unit>
+struct pair_step;
+template <>
+inline constexpr bool by_first_lane<pair_step<bf16_instructions>> = has_bfdot;
+
 /// For `multiply`: adds the products of a pair that is the same in all lanes and of a batch of pairs.
 template <class Unit>
 struct pair_step {
@@ -121,7 +215,12 @@ struct pair_step {
   ATTUNE_INLINE xsimd::batch<float, Arch> operator()(xsimd::batch<number_pair, Arch> const& x,
                                                      xsimd::batch<number_pair, Arch> const& b,
                                                      xsimd::batch<float, Arch> const& acc, index_t) const {
-    return Unit::add_products(acc, x, b);
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && XSIMD_WITH_NEON64
+    if constexpr (by_first_lane<pair_step>)
+      return bfdot_by_first(acc, x, b);
+    else
+#endif
+      return Unit::add_products(acc, x, b);
   }
 };
 

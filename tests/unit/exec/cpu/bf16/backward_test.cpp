@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "arithmetic.hpp"
 #include "gradients.hpp"
 
 namespace attune::test {
@@ -13,7 +14,10 @@ TEST_SUITE("backward by bf16 products") {
   TEST_CASE("widths around vectors, odd numbers of keys, grouped heads") {
     constexpr few_extents all[] = {{1, 33, 1, 1, 1, 1, 1},    {7, 64, 2, 2, 1, 1, 9},   {16, 7, 3, 3, 1, 3, 2},
                                    {31, 20, 63, 4, 1, 1, 33}, {33, 17, 65, 6, 2, 3, 5}, {24, 16, 129, 2, 1, 2, 40}};
-    for (few_extents const& x : all) check_backward(soft, x);
+    for (few_extents const& x : all) {
+      check_backward(soft, x);
+      check_backward_of<bfdot_emulated>(soft, x, 0);
+    }
   }
 
   TEST_CASE("the bound leaves no room: one query, whose weights are rounded") {
@@ -54,10 +58,12 @@ TEST_SUITE("backward by bf16 products") {
       rounded_cotangents<decltype(op)> const d(p);
       cotangents<decltype(op), tensor<float const>> by;
       by.out = p.by_out().view<tensor<float const>>();  // not rounded, as q, k and v
-      auto const g = vjp(products_of<float, bf16_emulated>(cpu<float>(1)), op, p.inputs<tensor<float const>>(), by);
-      for (field f : {field::q, field::k})
-        CHECK(std::count(g.of(f).values.begin(), g.of(f).values.end(), 0.0f) == e.width);
-      CHECK(g.of(field::v).values == d.out.floats);
+      each_pair_unit([&]<class Unit>(Unit) {
+        auto const g = vjp(products_of<float, Unit>(cpu<float>(1)), op, p.inputs<tensor<float const>>(), by);
+        for (field f : {field::q, field::k})
+          CHECK(std::count(g.of(f).values.begin(), g.of(f).values.end(), 0.0f) == e.width);
+        CHECK(g.of(field::v).values == d.out.floats);
+      });
     }
   }
 

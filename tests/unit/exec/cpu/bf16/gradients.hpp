@@ -204,8 +204,9 @@ void check_backward_of(Op op, problem_extents const& e, int gates) {
       vjp(products_of<bfloat16, Unit>(cpu<bfloat16>(1)), op, stored_problem(p, apart)(), d.stored(), to.to);
       CHECK_MESSAGE(to.are(g), where << ": bf16 tensors, features " << apart << " apart");
     }
-    if constexpr (!std::is_same_v<Unit, bf16_emulated>)
-      CHECK_MESSAGE(different(g, vjp(products_of<float, bf16_emulated>(cpu<float>(1)), op, in(), by)) == "",
+    using twin = typename Unit::twin;
+    if constexpr (!std::is_same_v<Unit, twin>)
+      CHECK_MESSAGE(different(g, vjp(products_of<float, twin>(cpu<float>(1)), op, in(), by)) == "",
                     where << ": the twin");
     p.poison(mask);
     CHECK_MESSAGE(different(g, vjp(one, op, in(), by)) == "", where << ": garbage changed bits");
@@ -215,9 +216,7 @@ void check_backward_of(Op op, problem_extents const& e, int gates) {
 template <class Op>
 void check_backward(Op const& op, problem_extents const& e, int gates = 0) {
   check_backward_of<bf16_emulated>(op, e, gates);
-#if defined(__AVX512BF16__) && defined(__AVX512BW__)
-  check_backward_of<bf16_instructions>(op, e, gates);
-#endif
+  if constexpr (bf16_instructions::there) check_backward_of<bf16_instructions>(op, e, gates);
 }
 
 /// One random problem: forward and backward within their bounds, the same bits by two threads.

@@ -57,7 +57,7 @@ template <class Arch, class Unit, class Op>
 saved_rows<float, Op> forward_and_save(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                                        inputs<Op, tensor<float const>> const& in, outputs<Op, float> const& out) {
   saved_rows<float, Op> all;
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
     detail::check_outputs("forward_and_save", out, p);
     all = {op, p};
@@ -70,7 +70,7 @@ template <class Arch, class Unit, class Op>
 void forward_and_save(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                       inputs<Op, tensor<float const>> const& in, outputs<Op, float> const& out,
                       std::span<float> memory) {
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
     detail::check_outputs("forward_and_save", out, p);
     auto rows = detail::rows_in<Op>("forward_and_save", memory, p);
@@ -95,7 +95,7 @@ template <class Arch, class Unit, class Op>
 dense_gradients<float> vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                            inputs<Op, tensor<float const>> const& in, saved_rows<float, Op> const& saved,
                            cotangents<Op, tensor<float const>> const& d, dense_gradients<float> memory = {}) {
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
     return exec_cpu::fused_vjp<exec_cpu::pair_products<Unit>>(
         exec_cpu::of_tensors(exec), op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
@@ -107,7 +107,7 @@ dense_gradients<float> vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& 
 template <class Arch, class Unit, class Op>
 dense_gradients<float> vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                            inputs<Op, tensor<float const>> const& in, cotangents<Op, tensor<float const>> const& d) {
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
     return vjp(exec, op, in, exec_cpu::rows_of_pairs<Arch, Unit>(exec_cpu::of_tensors(exec), op, in, p), d);
   } else {
@@ -121,7 +121,7 @@ template <class Arch, class Unit, class Op>
 void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
          std::span<float const> saved, cotangents<Op, tensor<float const>> const& d,
          gradient_outputs<Op, float> const& to) {
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
     exec_cpu::fused_vjp<exec_cpu::pair_products<Unit>>(
         exec_cpu::of_tensors(exec), op, in, p, detail::rows_in<Op>("vjp", saved, p), d, [](index_t) { return true; },
@@ -133,7 +133,7 @@ template <class Arch, class Unit, class Op>
 void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
          saved_rows<float, Op> const& saved, cotangents<Op, tensor<float const>> const& d,
          gradient_outputs<Op, float> const& to) {
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
     exec_cpu::fused_vjp<exec_cpu::pair_products<Unit>>(
         exec_cpu::of_tensors(exec), op, in, p, detail::view_of<float, Op>(saved), d, [](index_t) { return true; },
@@ -144,7 +144,7 @@ void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, ten
 template <class Arch, class Unit, class Op>
 void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
          cotangents<Op, tensor<float const>> const& d, gradient_outputs<Op, float> const& to) {
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
     vjp(exec, op, in, exec_cpu::rows_of_pairs<Arch, Unit>(exec_cpu::of_tensors(exec), op, in, p), d, to);
   }

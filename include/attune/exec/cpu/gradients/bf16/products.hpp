@@ -105,13 +105,11 @@ struct pair_cotangents {
   /// <do, x> of a batch of rows, in the order in which `gains` sums. x: [d][query], not rounded.
   static batch inner(float const* d_out, float const* x, index_t width) {
     batch sum(0.0f);
-    auto const add = [&](index_t d) {
-      batch const zero(0.0f);
-      batch const by = d < width ? batch::load_aligned(d_out + d * tile::queries) : zero;
-      batch const of = d < width ? batch::load_aligned(x + d * tile::queries) : zero;
-      sum = flushed(fused(by, flushed(of), sum));
+    auto const two = [&](float const* from, index_t d) {
+      batch const first = batch::load_aligned(from + d * tile::queries);
+      return two_floats<Arch>{first, d + 1 < width ? batch::load_aligned(from + (d + 1) * tile::queries) : batch(0.0f)};
     };
-    for (index_t d = 0; d < width; d += 2) add(d + 1), add(d);
+    for (index_t d = 0; d < width; d += 2) sum = Unit::add_floats(sum, two(d_out, d), two(x, d));
     return sum;
   }
   template <class Op, class Memory>

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   S^T[key][query] = sum_c K[key][c] . Q^T[c][query]      O^T[dv][query] += sum_c V[c][dv] . P^T[c][query]
+//
+// The two products of the forward pass, by unit. A unit that adds pair by pair has them from the kernels of float
+// products; tiles.hpp has those that add 16 pairs together.
+#pragma once
+
+#include <cstring>
+#include <utility>
+
+#include <attune/exec/cpu/products/microkernel.hpp>
+#include <attune/exec/cpu/products/pairs.hpp>
+
+namespace attune::exec_cpu {
+
+/// Values of a block as pairs of keys.
+struct paired_values {
+  number_pair const* data;
+  index_t of_pair, of_feature;  ///< distances
+  number_pair at(index_t c, index_t d) const { return data[c * of_pair + d * of_feature]; }
+};
+
+namespace detail {
+
+inline constexpr int transposed_together = 16;
+using line_of_pairs = typename attune::detail::vector_of<number_pair, transposed_together>::type;
+
+/// Swaps the blocks of Size x Size pairs that are on the other side of the diagonal in two rows.
+template <int Size, std::size_t... L>
+ATTUNE_INLINE void swap_blocks(line_of_pairs& a, line_of_pairs& b, std::index_sequence<L...>) {
+  constexpr int n = transposed_together;
+  line_of_pairs const first = __builtin_shufflevector(a, b, ((int(L) & Size) != 0 ? n + int(L) - Size : int(L))...);
+  b = __builtin_shufflevector(a, b, ((int(L) & Size) != 0 ? n + int(L) : int(L) + Size)...);
+  a = first;
+}
+template <int Size>
+ATTUNE_INLINE void swap_blocks(line_of_pairs (&rows)[transposed_together]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < transposed_together; ++r)
+    if ((r & Size) == 0) swap_blocks<Size>(rows[r], rows[r + Size], std::make_index_sequence<transposed_together>{});
+}
+
+}  // namespace detail
+
+/// to[d][c] = from[c][d] for 16 rows c and n columns d. Rows of `to` are `step` apart.
+ATTUNE_NOINLINE inline void transpose_16_rows(number_pair* ATTUNE_RESTRICT to, index_t step,
+                                              number_pair const* ATTUNE_RESTRICT from, index_t n) {
+  constexpr int together = detail::transposed_together;
+  index_t d = 0;
+  for (; d + together <= n; d += together) {
+    detail::line_of_pairs rows[together];
+#pragma GCC unroll 16
+    for (int c = 0; c < together; ++c) std::memcpy(&rows[c], from + c * n + d, sizeof rows[c]);
+    detail::swap_blocks<1>(rows);
+    detail::swap_blocks<2>(rows);
+    detail::swap_blocks<4>(rows);
+    detail::swap_blocks<8>(rows);
+#pragma GCC unroll 16
+    for (int c = 0; c < together; ++c) std::memcpy(to + (d + c) * step, &rows[c], sizeof rows[c]);
+  }
+  for (; d < n; ++d)
+    for (int c = 0; c < together; ++c) to[d * step + c] = from[c * n + d];
+}
+
+/// The products of a unit that adds pair by pair.
+template <class Unit>
+struct pair_multiplier {
+  static constexpr index_t together = 1;     ///< pairs of keys that are added together; they begin at multiples of it
+  static constexpr bool by_feature = false;  ///< whether the pairs of a feature of the values are contiguous
+
+  /// out[j][query] = sum of the products of n keys with a tile's queries, for `pairs` pairs of features.
+  template <class Arch>
+  static void contract(float* out, number_pair const* keys, index_t step, number_pair const* queries, index_t pairs,
+                       index_t n) {
+    exec_cpu::contract<float, Arch>(out, keys, step, queries, pairs, n, pair_step<Unit>{});
+  }
+  /// out[d][query] += sum over n pairs of keys.
+  template <class Arch>
+  static void accumulate(float* out, paired_values const& values, number_pair const* weights, index_t n,
+                         index_t width) {
+    exec_cpu::accumulate<float, Arch>(out, values.data, values.of_pair, weights, n, width, pair_step<Unit>{});
+  }
+
+  /// The sum of one feature and a batch of queries, with the operations of `accumulate` in their order.
+  template <class Arch>
+  class sum {
+   public:
+    using batch = xsimd::batch<float, Arch>;
+    using pairs = xsimd::batch<number_pair, Arch>;
+    explicit sum(float* at) : at_(at), acc_(0.0f) {}
+    void add(index_t, pairs const& a, pairs const& b) { acc_ = Unit::add_products(acc_, a, b); }
+    void finish() const { (batch::load_aligned(at_) + acc_).store_aligned(at_); }
+
+   private:
+    float* at_;
+    batch acc_;
+  };
+};
+
+}  // namespace attune::exec_cpu

@@ -81,12 +81,12 @@ class projections {
     double mean = 0;
     for (double x : sigma_) mean += x / double(sigma_.size());
     for (std::size_t n = 0; n < sigma_.size(); ++n) {
-      double const size = std::fmax(sigma_[n], 1e-3 * mean);
-      metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
-      total_ += residual_[n] * residual_[n] * metric_[n];
       double shared = 0;
       for (auto const& noise : common_) shared += noise[n] * noise[n] / double(common_.size());
-      expected_.push_back(usable_[n] ? 1 + shared * metric_[n] : 0);
+      double const size = std::fmax(std::sqrt(sigma_[n] * sigma_[n] + shared), 1e-3 * mean);
+      metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
+      total_ += residual_[n] * residual_[n] * metric_[n];
+      expected_.push_back(usable_[n] ? 1 : 0);
     }
     // Equal numbers round alike: the errors of elements with the same stored value count as one error.
     std::vector<double> rounded;

@@ -75,15 +75,15 @@ class defect_tally {
     std::printf("%s %s\n", !hit ? "MISSED" : misnamed ? "WRONG NAME" : "no name", words.c_str());
     print_reasons(r);
   }
-  /// Prints the sums. 1 if fewer are caught or named than have been so far, less a little.
+  /// Prints the sums. 1 if fewer are caught or named than have been so far, less a little and one.
   int finish(int drawn, char const* what) const {
     std::printf("%d drawn, %d move %s, %d of them caught (%.1f %%)\n", drawn, moved_, what, caught_,
                 100. * caught_ / moved_);
     std::printf("named right: %d of the caught (%.1f %%), wrong: %d, without a name: %d\n", right_,
                 100. * right_ / caught_, wrong_, caught_ - right_ - wrong_);
     std::printf("of %d beyond the 2x rule %d caught\n", beyond_, beyond_caught_);
-    return 100 * caught_ < 96 * moved_ || 100 * right_ < 85 * caught_ || 50 * wrong_ > caught_ ||
-           100 * beyond_caught_ < 97 * beyond_;
+    return 100 * (caught_ + 1) < 97 * moved_ || 100 * (right_ + 1) < 92 * caught_ || 50 * (wrong_ - 1) > caught_ ||
+           100 * (beyond_caught_ + 1) < 97 * beyond_;
   }
 
  private:

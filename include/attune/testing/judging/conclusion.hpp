@@ -36,8 +36,7 @@ inline double condition_of(std::vector<bounded_number> const& numbers, double ac
   std::vector<float> sizes;  // one for each number of the output: their median needs no more digits
   sizes.reserve(numbers.size());
   for (bounded_number const& x : numbers)
-    if (std::isfinite(x.value))
-      sizes.push_back(float(std::fmin(x.bound, gate * sigma_of(x, accumulation)) / typical));
+    if (std::isfinite(x.value)) sizes.push_back(float(std::fmin(x.bound, gate * sigma_of(x, accumulation)) / typical));
   auto const middle = sizes.begin() + std::ptrdiff_t(sizes.size() / 2);
   std::nth_element(sizes.begin(), middle, sizes.end());
   return *middle;

@@ -76,7 +76,7 @@ class drawn_numbers {
   template <std::size_t N>
   void draw_extents(simulated_problem& p, index_t const (&sizes)[N][6]) {
     auto const& e = sizes[below(index_t(N))];
-    p.batch = e[0], p.heads = e[1], p.key_heads = e[2], p.queries = e[3], p.keys = e[4], p.width = e[5];
+    p.batch = e[0], p.heads = e[1], p.key_heads = p.value_heads = e[2], p.queries = e[3], p.keys = e[4], p.width = e[5];
     p.causal = below(4) != 0;
   }
   /// Usual, equal logits, peaked (of this size), flat, values far from 0.
@@ -85,7 +85,7 @@ class drawn_numbers {
     double const q_size = shape_of_inputs == 0 ? 0 : shape_of_inputs == 1 ? peaked : shape_of_inputs == 2 ? 0.1 : 1;
     fill(p.q, p.batch * p.heads * p.queries * p.width, stored, q_size, 0);
     fill(p.k, p.batch * p.key_heads * p.keys * p.width, stored, 1, 0);
-    fill(p.v, p.batch * p.key_heads * p.keys * p.width, stored, 1, shape_of_inputs == 3 ? 3 : 0);
+    fill(p.v, p.batch * p.value_heads * p.keys * p.width, stored, 1, shape_of_inputs == 3 ? 3 : 0);
   }
   void fill(std::vector<float>& to, index_t n, storage stored, double size, double mean) {
     std::normal_distribution<double> normal;

@@ -6,6 +6,7 @@
 // Backward passes and their defects, drawn at random: what is wrong x where x how much.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -98,7 +99,10 @@ struct drawn_backward : private drawn_numbers {
 
 /// Whether a report names the defect, or the region that has it.
 inline bool named_right(simulated_problem const& p, planted_backward const& d, testing::verdict_report const& r) {
-  return says(r, causes_of(d.what)) || names_place(p, d.where, r) ||
+  // Where q is 0, neither weights nor dk depend on the scale: a factor of dq and a scale that is off are the same.
+  bool const scales = (d.what == backward_fault::dq_factor || d.what == backward_fault::dq_scale_missing) &&
+                      std::all_of(p.q.begin(), p.q.end(), [](float x) { return x == 0; });
+  return says(r, causes_of(d.what)) || (scales && says(r, "kernel.scale")) || names_place(p, d.where, r) ||
          (d.where.where == place::one_head && p.heads != p.key_heads &&
           names_region(r, "in key head " + std::to_string(d.where.head * p.key_heads / p.heads)));
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   judged(case, result)     the verdict;     errors_of(exact_of(problem), result)     how far it is from the exact result
+//   judged(problem, kind, result)     the verdict;     errors_of(exact_of(problem), result)     how far it is from the exact result
 //
 // A drawn kernel before the verdict, and its true errors.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -16,22 +17,28 @@
 
 namespace attune::test {
 
-template <class Op>
-testing::verdict_report judged(Op const& op, drawn_case const& c, simulated_result const& got) {
-  simulated_problem const& p = c.problem;
-  shape const q{p.batch, p.heads, p.queries, p.width}, k{p.batch, p.key_heads, p.keys, p.width},
-      rows{p.batch, p.heads, p.queries, 1};
-  std::vector<double> const out(got.out.begin(), got.out.end());
-  testing::candidate given(tensor<double const>(out, q), c.kind.stored);
-  given.with_lse(natural_lse(tensor<float const>(got.lse, rows)));
-  inputs<Op, any_tensor> in{
-      .q = tensor<float const>(p.q, q), .k = tensor<float const>(p.k, k), .v = tensor<float const>(p.v, k)};
-  testing::verdict_options how;
-  how.how = certify::precision(c.kind.stored, storage::fp32, c.kind.weights);
-  return testing::verdict(op, in, given, how);
+template <class Op, class Use>
+auto with_call(Op const& op, simulated_problem const& p, Use const& use) {
+  return use(op, inputs<Op, any_tensor>{.q = tensor<float const>(p.q, p.of_queries()),
+                                        .k = tensor<float const>(p.k, p.of_keys()),
+                                        .v = tensor<float const>(p.v, p.of_values())});
 }
-inline testing::verdict_report judged(drawn_case const& c, simulated_result const& got) {
-  return c.problem.causal ? judged(softmax_attention(mask::causal{}), c, got) : judged(softmax_attention(), c, got);
+/// use(operator, inputs) of a problem.
+template <class Use>
+auto with_call(simulated_problem const& p, Use const& use) {
+  return p.causal ? with_call(softmax_attention(mask::causal{}), p, use) : with_call(softmax_attention(), p, use);
+}
+/// The formats that a kernel promises.
+inline certify::precision formats(kernel_kind const& kind) { return {kind.stored, storage::fp32, kind.weights}; }
+
+inline testing::verdict_report judged(simulated_problem const& p, kernel_kind const& kind,
+                                      simulated_result const& got) {
+  std::vector<double> const out(got.out.begin(), got.out.end());
+  testing::candidate given(tensor<double const>(out, p.of_queries()), kind.stored);
+  given.with_lse(natural_lse(tensor<float const>(got.lse, {p.batch, p.heads, p.queries, 1})));
+  testing::verdict_options how;
+  how.how = formats(kind);
+  return with_call(p, [&](auto const& op, auto const& in) { return testing::verdict(op, in, given, how); });
 }
 
 /// The exact result, in double.
@@ -43,7 +50,7 @@ inline exact_result exact_of(simulated_problem const& p) {
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i) {
-        index_t const end = p.causal ? i + 1 + p.keys - p.queries : p.keys, kh = h * p.key_heads / p.heads;
+        index_t const end = p.keys_of(i), kh = h * p.key_heads / p.heads, vh = h * p.value_heads / p.heads;
         std::vector<double> a, out(std::size_t(p.width), 0);
         double top = -INFINITY, sum = 0;
         for (index_t j = 0; j < end; ++j) {
@@ -55,10 +62,37 @@ inline exact_result exact_of(simulated_problem const& p) {
         for (index_t j = 0; j < end; ++j) {
           double const w = std::exp(a[std::size_t(j)] - top);
           sum += w;
-          for (index_t x = 0; x < p.width; ++x) out[std::size_t(x)] += w * p.value(b, kh, j)[x];
+          for (index_t x = 0; x < p.width; ++x) out[std::size_t(x)] += w * p.value(b, vh, j)[x];
         }
-        for (double x : out) to.out.push_back(x / sum);
+        for (double x : out) to.out.push_back(sum > 0 ? x / sum : 0);
         to.lse.push_back(top + std::log(sum));
+      }
+  return to;
+}
+
+/// The plain formula in the storage precision, as FlashAttention's tests have it: each result of a product or softmax is
+/// stored.
+inline std::vector<float> plain(simulated_problem const& p, storage stored) {
+  std::vector<float> to;
+  auto const in = [&](float x) { return float(rounded_to(stored, x)); };
+  float const scale = float(1 / std::sqrt(double(p.width)));
+  for (index_t b = 0; b < p.batch; ++b)
+    for (index_t h = 0; h < p.heads; ++h)
+      for (index_t i = 0; i < p.queries; ++i) {
+        index_t const end = p.keys_of(i), kh = h * p.key_heads / p.heads, vh = h * p.value_heads / p.heads;
+        std::vector<float> w, out(std::size_t(p.width), 0);
+        float top = -INFINITY, sum = 0;
+        for (index_t j = 0; j < end; ++j) {
+          float s = 0;
+          for (index_t x = 0; x < p.width; ++x) s += in(p.query(b, h, i)[x] * scale) * p.key(b, kh, j)[x];
+          w.push_back(in(s));
+          top = std::max(top, w.back());
+        }
+        for (float& x : w) sum += x = std::exp(x - top);
+        for (index_t j = 0; j < end; ++j)
+          for (index_t x = 0; x < p.width; ++x)
+            out[std::size_t(x)] += in(w[std::size_t(j)] / sum) * p.value(b, vh, j)[x];
+        for (float x : out) to.push_back(in(x));
       }
   return to;
 }

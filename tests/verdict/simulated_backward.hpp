@@ -21,6 +21,7 @@ struct backward_kind {
   storage products = storage::fp32;  ///< weights and dS are rounded to it before they multiply
   index_t tile = 32;                 ///< of keys and of queries
   bool backwards = false;            ///< the last tile first
+  index_t lanes = 1;                 ///< partial sums of dot products and of a tile
 };
 
 /// What may be wrong.
@@ -84,13 +85,13 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
   forward.stored = kind.stored;
   forward.weights = kind.products;
   forward.tile = kind.tile;
+  forward.lanes = kind.lanes;
   simulated_result const saved = run(p, forward);
-  auto const group = p.heads / p.key_heads;
-  auto const of_keys = std::size_t(p.batch * p.key_heads * p.keys * p.width);
+  index_t const group = p.heads / p.key_heads, value_group = p.heads / p.value_heads;
   simulated_gradients r;
   r.dq.assign(saved.out.size(), 0);
-  r.dk.assign(of_keys, 0);
-  r.dv.assign(of_keys, 0);
+  r.dk.assign(p.k.size(), 0);
+  r.dv.assign(p.v.size(), 0);
   float const scale = float(1 / std::sqrt(double(p.width)));
   auto const in = [](storage s, float x) { return float(rounded_to(s, x)); };
   std::vector<float> row_terms(saved.lse.size());
@@ -110,19 +111,21 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
     float for_values = 0, ds = 0;  ///< as they enter the products
   };
   std::vector<pair_numbers> pairs(std::size_t(p.queries * p.keys));
+  detail::lane_sums dots(kind.lanes, 1), part(kind.lanes, p.width);
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h) {
-      index_t const own = h / group;
+      index_t const own = h / group, own_value = h / value_group;
       std::size_t const first_row = std::size_t((b * p.heads + h) * p.queries);
       for (index_t i = 0; i < p.queries; ++i) {
         bool const hit = d.where.hits(p, b, h, i);
         auto const is = [&](wrong f) { return hit && d.what == f; };
-        index_t const head = is(wrong::next_key_head) ? (own + 1) % p.key_heads : own;
-        index_t end = p.keys;
-        if (p.causal && !is(wrong::mask_ignored)) {
-          end = i + 1 + (is(wrong::mask_top_left) ? 0 : p.keys - p.queries);
-          end = std::clamp<index_t>(end + (is(wrong::mask_later) ? 1 : is(wrong::mask_earlier) ? -1 : 0), 0, p.keys);
-        }
+        index_t const late = is(wrong::next_key_head) ? 1 : 0, head = (own + late) % p.key_heads,
+                      value_head = (own_value + late) % p.value_heads;
+        index_t const end = is(wrong::mask_ignored)    ? p.keys
+                            : is(wrong::mask_top_left) ? p.keys_of(i, p.queries - p.keys)
+                                                       : p.keys_of(i, is(wrong::mask_later)     ? 1
+                                                                      : is(wrong::mask_earlier) ? -1
+                                                                                                : 0);
         std::size_t const row = first_row + std::size_t(i),
                           next = first_row + std::size_t(std::min(i + 1, p.queries - 1));
         float lse = saved.lse[is(wrong::lse_late) ? next : row];
@@ -134,8 +137,7 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
         float const* given = dout.data() + row * width;
         std::vector<float> s(std::size_t(p.keys), -INFINITY);
         for (index_t j = 0; j < end; ++j) {
-          float x = 0;
-          for (index_t c = 0; c < p.width; ++c) x += p.query(b, h, i)[c] * p.key(b, head, j)[c];
+          float x = detail::dot(dots, p.query(b, h, i), p.key(b, head, j), p.width);
           x *= is(wrong::scale_of_logits) ? scale * float(1 + d.where.size) : scale;
           if (is(wrong::logits_bf16)) x = in(storage::bf16, x);
           if (is(wrong::logits_fp16)) x = in(storage::fp16, x);
@@ -147,8 +149,7 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
           to = {};
           if (j >= end) continue;
           float const w = std::exp(s[std::size_t(j)] - lse);
-          float dp = 0;
-          for (index_t c = 0; c < p.width; ++c) dp += given[c] * p.value(b, head, j)[c];
+          float dp = detail::dot(dots, given, p.value(b, value_head, j), p.width);
           if (is(wrong::dp_bf16)) dp = in(storage::bf16, dp);
           if (is(wrong::dp_fp16)) dp = in(storage::fp16, dp);
           float ds = w * (dp - row_term);
@@ -160,22 +161,25 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
           if (is(wrong::weights_fp16)) for_values = in(storage::fp16, for_values);
           to = {in(kind.products, for_values), in(kind.products, ds)};
         }
-        std::vector<float> sum(width, 0), part(width, 0);
+        std::vector<float> sum(width, 0);
+        part.clear();
         index_t const lost = index_t(d.where.size), from = end / 2;
         walk(
             end,
             [&](index_t j) {
               if (is(wrong::keys_skipped) && j >= from && j < from + lost) return;
+              float* const to = part.at(j);
               for (std::size_t c = 0; c < width; ++c)
-                part[c] += pairs[std::size_t(i * p.keys + j)].ds * p.key(b, head, j)[c];
+                to[c] += pairs[std::size_t(i * p.keys + j)].ds * p.key(b, head, j)[c];
             },
             [&] {
+              float const* const tile = part.total();
               for (std::size_t c = 0; c < width; ++c) {
-                sum[c] += part[c];
+                sum[c] += tile[c];
                 if (is(wrong::dq_sum_bf16)) sum[c] = in(storage::bf16, sum[c]);
                 if (is(wrong::dq_sum_fp16)) sum[c] = in(storage::fp16, sum[c]);
-                part[c] = 0;
               }
+              part.clear();
             });
         for (std::size_t c = 0; c < width; ++c) {
           float x = sum[c] * (is(wrong::dq_scale_missing) ? 1 : scale);
@@ -186,7 +190,8 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
       // Keys: every query of the head adds to them. A place chooses heads, batch elements and queries.
       for (index_t j = 0; j < p.keys; ++j) {
         auto const adds = [&](std::vector<float>& to, bool values) {
-          std::vector<float> sum(width, 0), part(width, 0);
+          std::vector<float> sum(width, 0);
+          part.clear();
           bool some = false;
           auto const is = [&](wrong f) { return some && d.what == f; };
           index_t const lost = index_t(d.where.size), from = p.queries / 2;
@@ -201,17 +206,20 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
                 float const* other = values ? dout.data() + (first_row + std::size_t(i)) * width : p.query(b, h, i);
                 float by = values ? x.for_values : x.ds * (hit && d.what == wrong::dk_scale_missing ? 1 : scale);
                 if (hit && d.what == (values ? wrong::dv_factor : wrong::dk_factor)) by *= float(1 + d.where.size);
-                for (std::size_t c = 0; c < width; ++c) part[c] += by * other[c];
+                float* const to_lane = part.at(i);
+                for (std::size_t c = 0; c < width; ++c) to_lane[c] += by * other[c];
               },
               [&] {
+                float const* const tile = part.total();
                 for (std::size_t c = 0; c < width; ++c) {
-                  sum[c] += part[c];
+                  sum[c] += tile[c];
                   if (is(values ? wrong::dv_sum_bf16 : wrong::dk_sum_bf16)) sum[c] = in(storage::bf16, sum[c]);
                   if (is(values ? wrong::dv_sum_fp16 : wrong::dk_sum_fp16)) sum[c] = in(storage::fp16, sum[c]);
-                  part[c] = 0;
                 }
+                part.clear();
               });
-          float* row = to.data() + std::size_t((b * p.key_heads + own) * p.keys + j) * width;
+          index_t const to_head = values ? b * p.value_heads + own_value : b * p.key_heads + own;
+          float* row = to.data() + std::size_t(to_head * p.keys + j) * width;
           for (std::size_t c = 0; c < width; ++c) {
             row[c] += sum[c];
             if (is(wrong::group_bf16)) row[c] = in(storage::bf16, row[c]);

@@ -23,9 +23,17 @@ using certify::storage;
 
 /// Softmax attention: extents, and inputs that the storage type holds exactly.
 struct simulated_problem {
-  index_t batch = 1, heads = 4, key_heads = 2, queries = 24, keys = 40, width = 16;
+  index_t batch = 1, heads = 4, key_heads = 2, value_heads = 2, queries = 24, keys = 40, width = 16;
   bool causal = true;
-  std::vector<float> q = {}, k = {}, v = {};  ///< (B, H, Lq, D), (B, Hk, Lk, D), (B, Hk, Lk, D)
+  std::vector<float> q = {}, k = {}, v = {};  ///< (B, H, Lq, D), (B, Hk, Lk, D), (B, Hv, Lk, D)
+
+  shape of_queries() const { return {batch, heads, queries, width}; }
+  shape of_keys() const { return {batch, key_heads, keys, width}; }
+  shape of_values() const { return {batch, value_heads, keys, width}; }
+  /// How many keys query i sees. `later`: the mask is that many keys too late.
+  index_t keys_of(index_t i, index_t later = 0) const {
+    return causal ? std::clamp<index_t>(i + 1 + keys - queries + later, 0, keys) : keys;
+  }
 
   float const* query(index_t b, index_t h, index_t i) const {
     return q.data() + ((b * heads + h) * queries + i) * width;
@@ -34,7 +42,7 @@ struct simulated_problem {
     return k.data() + ((b * key_heads + h) * keys + j) * width;
   }
   float const* value(index_t b, index_t h, index_t j) const {
-    return v.data() + ((b * key_heads + h) * keys + j) * width;
+    return v.data() + ((b * value_heads + h) * keys + j) * width;
   }
 };
 
@@ -47,6 +55,8 @@ struct kernel_kind {
   bool base_two = false;            ///< 2^(s log2 e) in place of e^s
   bool backwards = false;           ///< the last tile first
   bool divides_first = false;       ///< probabilities, not masses, are rounded (two passes)
+  index_t lanes = 1;                ///< partial sums of dot products and of a tile's values
+  float patience = 0;               ///< the reference follows the maximum when it is this much larger
 };
 
 /// What may be wrong.
@@ -112,6 +122,33 @@ struct simulated_result {
 
 namespace detail {
 
+/// Sums of `width` numbers each. Term m goes to partial sum m mod `lanes`, as registers and warps add; the partial sums
+/// are added in pairs.
+class lane_sums {
+ public:
+  lane_sums(index_t lanes, index_t width)
+      : lanes_(std::size_t(lanes)), width_(std::size_t(width)), sums_(lanes_ * width_, 0) {}
+  void clear() { std::fill(sums_.begin(), sums_.end(), 0.f); }
+  float* at(index_t term) { return sums_.data() + std::size_t(term) % lanes_ * width_; }
+  float const* total() {
+    for (std::size_t step = 1; step < lanes_; step *= 2)
+      for (std::size_t n = 0; n + step < lanes_; n += 2 * step)
+        for (std::size_t c = 0; c < width_; ++c) sums_[n * width_ + c] += sums_[(n + step) * width_ + c];
+    return sums_.data();
+  }
+
+ private:
+  std::size_t lanes_, width_;
+  std::vector<float> sums_;
+};
+
+/// The dot product of two rows, in the order of `sums`.
+inline float dot(lane_sums& sums, float const* x, float const* y, index_t width) {
+  sums.clear();
+  for (index_t c = 0; c < width; ++c) *sums.at(c) += x[c] * y[c];
+  return *sums.total();
+}
+
 struct simulated_state {
   float top = -INFINITY, sum = 0;
   std::vector<float> acc;
@@ -125,19 +162,21 @@ inline simulated_result run(simulated_problem const& p, kernel_kind const& kind,
   r.out.assign(std::size_t(p.batch * p.heads * p.queries * p.width), 0);
   r.lse.assign(std::size_t(p.batch * p.heads * p.queries), 0);
   std::size_t row = 0;
+  detail::lane_sums dots(kind.lanes, 1), products(kind.lanes, p.width);
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i, ++row) {
         bool const hit = d.hits(p, b, h, i);
         auto const is = [&](fault f) { return hit && d.what == f; };
         index_t const kb = is(fault::neighbor_batch) ? (b + 1) % p.batch : b;
-        index_t const kh = (h * p.key_heads / p.heads + (is(fault::neighbor_head) ? 1 : 0)) % p.key_heads;
+        index_t const late = is(fault::neighbor_head) ? 1 : 0, kh = (h * p.key_heads / p.heads + late) % p.key_heads,
+                      vh = (h * p.value_heads / p.heads + late) % p.value_heads;
         float scale = float((is(fault::scale) ? 1 + d.size : 1) / std::sqrt(double(p.width)));
-        index_t end = p.keys;
-        if (p.causal && !is(fault::mask_ignored)) {
-          end = i + 1 + (is(fault::mask_top_left) ? 0 : p.keys - p.queries);
-          end = std::clamp<index_t>(end + (is(fault::mask_later) ? 1 : is(fault::mask_earlier) ? -1 : 0), 0, p.keys);
-        }
+        index_t const end = is(fault::mask_ignored)    ? p.keys
+                            : is(fault::mask_top_left) ? p.keys_of(i, p.queries - p.keys)
+                                                       : p.keys_of(i, is(fault::mask_later)     ? 1
+                                                                      : is(fault::mask_earlier) ? -1
+                                                                                                : 0);
         std::vector<index_t> keys;
         index_t const from = p.keys / 4, lost = index_t(d.size);
         for (index_t j = 0; j < end; ++j) {
@@ -147,10 +186,7 @@ inline simulated_result run(simulated_problem const& p, kernel_kind const& kind,
           if (is(fault::keys_twice) && middle) keys.push_back(j);
         }
         auto const logit = [&](index_t j) {
-          float s = 0;
-          float const *x = p.query(b, h, i), *y = p.key(kb, kh, j);
-          for (index_t c = 0; c < p.width; ++c) s += x[c] * y[c];
-          s *= scale;
+          float s = scale * detail::dot(dots, p.query(b, h, i), p.key(kb, kh, j), p.width);
           if (is(fault::logits_bf16)) s = float(rounded_to(storage::bf16, s));
           if (is(fault::logits_fp16)) s = float(rounded_to(storage::fp16, s));
           return s;
@@ -180,13 +216,14 @@ inline simulated_result run(simulated_problem const& p, kernel_kind const& kind,
               top = std::max(top, a.back());
             }
             if (kind.divides_first) top = all_top;
+            if (top <= s.top + kind.patience) top = s.top;
             float const old = s.top == -INFINITY ? 0 : power(s.top - top);
             s.sum *= old;
             if (!is(fault::not_rescaled))
               for (float& x : s.acc) x *= old;
             s.top = top;
             float part = 0;
-            std::vector<float> sums(std::size_t(p.width), 0);
+            products.clear();
             for (std::size_t m = 0; m < a.size(); ++m) {
               index_t const j = keys[std::size_t(begin) + m];
               float w = power(a[m] - top);
@@ -194,11 +231,13 @@ inline simulated_result run(simulated_problem const& p, kernel_kind const& kind,
               part += w;
               if (kind.divides_first) w /= all_sum;
               w = float(rounded_to(to, w));
-              float const* v = p.value(kb, kh, is(fault::values_late) ? std::min(j + 1, p.keys - 1) : j);
-              for (index_t c = 0; c < p.width; ++c) sums[std::size_t(c)] += w * v[c];
+              float const* v = p.value(kb, vh, is(fault::values_late) ? std::min(j + 1, p.keys - 1) : j);
+              float* const to_lane = products.at(index_t(m));
+              for (index_t c = 0; c < p.width; ++c) to_lane[c] += w * v[c];
             }
             s.sum += part;
-            for (std::size_t c = 0; c < sums.size(); ++c) s.acc[c] += sums[c];
+            float const* const sums = products.total();
+            for (std::size_t c = 0; c < s.acc.size(); ++c) s.acc[c] += sums[c];
             if (is(fault::denominator_bf16)) s.sum = float(rounded_to(storage::bf16, s.sum));
             if (is(fault::denominator_fp16)) s.sum = float(rounded_to(storage::fp16, s.sum));
             for (float& x : s.acc) {

@@ -4,7 +4,6 @@
 //   attune_verdict_tolerances [COUNT] [SEED]     prints docs/reference/verdict_table.md
 //
 // The verdict and the usual tolerances on the same drawn kernels, wrong and right.
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -15,33 +14,6 @@
 
 namespace attune::test {
 namespace {
-
-/// The plain formula in the storage precision, as FlashAttention's tests have it: each result of a product or softmax is
-/// stored.
-std::vector<float> plain(simulated_problem const& p, storage stored) {
-  std::vector<float> to;
-  auto const in = [&](float x) { return float(rounded_to(stored, x)); };
-  float const scale = float(1 / std::sqrt(double(p.width)));
-  for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h)
-      for (index_t i = 0; i < p.queries; ++i) {
-        index_t const end = p.causal ? i + 1 + p.keys - p.queries : p.keys, kh = h * p.key_heads / p.heads;
-        std::vector<float> w, out(std::size_t(p.width), 0);
-        float top = -INFINITY, sum = 0;
-        for (index_t j = 0; j < end; ++j) {
-          float s = 0;
-          for (index_t x = 0; x < p.width; ++x) s += in(p.query(b, h, i)[x] * scale) * p.key(b, kh, j)[x];
-          w.push_back(in(s));
-          top = std::max(top, w.back());
-        }
-        for (float& x : w) sum += x = std::exp(x - top);
-        for (index_t j = 0; j < end; ++j)
-          for (index_t x = 0; x < p.width; ++x)
-            out[std::size_t(x)] += in(w[std::size_t(j)] / sum) * p.value(b, kh, j)[x];
-        for (float x : out) to.push_back(in(x));
-      }
-  return to;
-}
 
 /// |got - exact| <= absolute + relative |exact|, for every element.
 bool is_close(exact_result const& exact, simulated_result const& got, double relative, double absolute) {
@@ -56,7 +28,7 @@ struct judges {
 
   judges(drawn_case const& c, exact_result const& exact, double most_of_plain, simulated_result const& got) {
     storage const s = c.kind.stored;
-    verdict = judged(c, got).decision == testing::judgement::fail;
+    verdict = judged(c.problem, c.kind, got).decision == testing::judgement::fail;
     twice = grows(most_of_plain, errors_of(exact, got).most, 2);
     // The defaults of torch.testing.assert_close, and those that FlashInfer's tests use for 16 bits.
     assert_close = !is_close(exact, got, s == storage::fp32 ? 1.3e-6 : s == storage::bf16 ? 1.6e-2 : 1e-3, 1e-5);

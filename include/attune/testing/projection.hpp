@@ -63,8 +63,10 @@ class projections {
   /// The regions of the numbers that are added next.
   void begin_row(std::vector<int> ids) { ids_.push_back(std::move(ids)); }
   /// output: 0, 1, ...: a finding has a share of each output. accumulation: the part of the drift that rounding leaves,
-  /// by which numbers are compared (sigma_of).
-  void add(double got, bounded_number const& wanted, int output = 0, double accumulation = 1. / 3) {
+  /// by which numbers are compared (sigma_of). together: how much the scatter counts more where numbers of a row are
+  /// added, because they share errors.
+  void add(double got, bounded_number const& wanted, int output = 0, double accumulation = 1. / 3,
+           double together = 1) {
     output_.push_back(output);
     outputs_ = (std::max)(outputs_, output + 1);
     bool const usable = std::isfinite(got) && std::isfinite(wanted.value) && std::isfinite(wanted.bound);
@@ -72,7 +74,7 @@ class projections {
     usable_.push_back(usable);
     drift_.push_back(wanted.drift);
     sigma_.push_back(sigma_of(wanted, accumulation));
-    scatter_.push_back(wanted.scatter);
+    scatter_.push_back(together * wanted.scatter);
     exact_.push_back(wanted.value);
     row_.push_back(ids_.size() - 1);
   }
@@ -81,12 +83,12 @@ class projections {
     double mean = 0;
     for (double x : sigma_) mean += x / double(sigma_.size());
     for (std::size_t n = 0; n < sigma_.size(); ++n) {
-      double const size = std::fmax(sigma_[n], 1e-3 * mean);
-      metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
-      total_ += residual_[n] * residual_[n] * metric_[n];
       double shared = 0;
       for (auto const& noise : common_) shared += noise[n] * noise[n] / double(common_.size());
-      expected_.push_back(usable_[n] ? 1 + shared * metric_[n] : 0);
+      double const size = std::fmax(std::sqrt(sigma_[n] * sigma_[n] + shared), 1e-3 * mean);
+      metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
+      total_ += residual_[n] * residual_[n] * metric_[n];
+      expected_.push_back(usable_[n] ? 1 : 0);
     }
     // Equal numbers round alike: the errors of elements with the same stored value count as one error.
     std::vector<double> rounded;

@@ -28,17 +28,18 @@ inline bool any_noticed(verdict_report const& r, double gate) {
 /// Median of what rounding may leave of the finite numbers, `gate` standard deviations, divided by their root mean
 /// square.
 inline double condition_of(std::vector<bounded_number> const& numbers, double accumulation, double gate) {
-  std::vector<double> sizes;
-  double square = 0;
+  double square = 0, count = 0;
   for (bounded_number const& x : numbers)
-    if (std::isfinite(x.value)) {
-      sizes.push_back(std::fmin(x.bound, gate * sigma_of(x, accumulation)));
-      square += x.value * x.value;
-    }
-  if (sizes.empty() || square == 0) return 0;
+    if (std::isfinite(x.value)) square += x.value * x.value, count += 1;
+  if (count == 0 || square == 0) return 0;
+  double const typical = std::sqrt(square / count);
+  std::vector<float> sizes;  // one for each number of the output: their median needs no more digits
+  sizes.reserve(numbers.size());
+  for (bounded_number const& x : numbers)
+    if (std::isfinite(x.value)) sizes.push_back(float(std::fmin(x.bound, gate * sigma_of(x, accumulation)) / typical));
   auto const middle = sizes.begin() + std::ptrdiff_t(sizes.size() / 2);
   std::nth_element(sizes.begin(), middle, sizes.end());
-  return *middle / std::sqrt(square / double(sizes.size()));
+  return *middle;
 }
 
 /// A number with three digits.

@@ -46,6 +46,46 @@ inline double accumulation_of(storage arithmetic, field by) {
   return arithmetic == storage::fp32 ? (value ? 0.05 : 0.01) : 1;
 }
 
+/// The squares (residual / sigma)^2 of a row.
+struct row_energy {
+  double square = 0, count = 0;
+  double mean() const { return square / count; }
+};
+/// The energy of the row of `features` numbers from `first` on, without numbers that cannot be used. common: samples of
+/// an error that rows share, each with this output's numbers from `first_common` on. each(n, sigma): for every number
+/// that counts.
+template <class Each>
+row_energy energy_of_row(std::vector<double> const& got, std::vector<bounded_number> const& wanted, std::size_t first,
+                         index_t features, double accumulation, std::vector<std::vector<double>> const& common,
+                         std::size_t first_common, Each const& each) {
+  auto const sigma_at = [&](std::size_t at) {
+    double shared = 0;
+    for (auto const& sample : common) shared += sample[first_common + at] * sample[first_common + at];
+    double const alone = sigma_of(wanted[at], accumulation);
+    return common.empty() ? alone : std::sqrt(alone * alone + shared / double(common.size()));
+  };
+  std::size_t const last = first + std::size_t(features);
+  // Where an element is nearly 0 by accident, its own rounding is too small a measure: the row's other elements count.
+  double floor = 0;
+  for (std::size_t n = first; n < last; ++n) floor = std::fmax(floor, 1e-3 * sigma_at(n));
+  row_energy to;
+  for (std::size_t n = first; n < last; ++n) {
+    bounded_number const& x = wanted[n];
+    if (!std::isfinite(got[n]) || !std::isfinite(x.value) || !std::isfinite(x.bound)) continue;
+    double const sigma = std::fmax(sigma_at(n), floor), r = got[n] - x.value;
+    if (!(sigma > 0)) continue;
+    to.square += r * r / (sigma * sigma);
+    to.count += 1;
+    each(n, sigma);
+  }
+  return to;
+}
+/// Without common errors.
+inline row_energy energy_of_row(std::vector<double> const& got, std::vector<bounded_number> const& wanted,
+                                std::size_t first, index_t features, double accumulation) {
+  return energy_of_row(got, wanted, first, features, accumulation, {}, 0, [](std::size_t, double) {});
+}
+
 /// The energies of one output, (batch, head, position, feature).
 class energies {
  public:
@@ -62,41 +102,25 @@ class energies {
     shape const& e = extents_;
     tensor_ = tensor;
     std::vector<int> ids;
-    std::size_t n = 0;
     shared_.resize(common.size(), std::vector<double>(sum_.size(), 0));
     std::vector<double> of_row(common.size());
     for (index_t row = 0; row < e.batch * e.head * e.position; ++row) {
-      // Where an element is nearly 0 by accident, its own rounding is too small a measure: the row's other elements
-      // count.
-      double floor = 0, square = 0, count = 0;
-      auto const sigma_at = [&](std::size_t at) {
-        double shared = 0;
-        for (auto const& sample : common) shared += sample[first + at] * sample[first + at];
-        double const alone = sigma_of(wanted[at], accumulation);
-        return common.empty() ? alone : std::sqrt(alone * alone + shared / double(common.size()));
-      };
       std::fill(of_row.begin(), of_row.end(), 0);
-      for (index_t d = 0; d < e.feature; ++d) floor = std::fmax(floor, 1e-3 * sigma_at(n + std::size_t(d)));
-      for (index_t d = 0; d < e.feature; ++d, ++n) {
-        bounded_number const& x = wanted[n];
-        if (!std::isfinite(got[n]) || !std::isfinite(x.value) || !std::isfinite(x.bound)) continue;
-        double const sigma = std::fmax(sigma_at(n), floor), r = got[n] - x.value;
-        if (!(sigma > 0)) continue;
-        square += r * r / (sigma * sigma);
-        count += 1;
-        for (std::size_t k = 0; k < common.size(); ++k)
-          of_row[k] += common[k][first + n] * common[k][first + n] / (sigma * sigma);
-      }
-      if (count == 0) continue;
+      row_energy const x = energy_of_row(got, wanted, std::size_t(row * e.feature), e.feature, accumulation, common,
+                                         first, [&](std::size_t n, double sigma) {
+                                           for (std::size_t k = 0; k < common.size(); ++k)
+                                             of_row[k] += common[k][first + n] * common[k][first + n] / (sigma * sigma);
+                                         });
+      if (x.count == 0) continue;
       ids.clear();
       all_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
       for (int id : ids) {
-        sum_[std::size_t(id)] += square / count;
+        sum_[std::size_t(id)] += x.mean();
         rows_[std::size_t(id)] += 1;
-        for (std::size_t k = 0; k < of_row.size(); ++k) shared_[k][std::size_t(id)] += of_row[k] / count;
+        for (std::size_t k = 0; k < of_row.size(); ++k) shared_[k][std::size_t(id)] += of_row[k] / x.count;
       }
-      if (square / count > largest_square_sum(1, gate_)) ++high_rows_;
-      highest_ = std::fmax(highest_, square / count);
+      if (x.mean() > largest_square_sum(1, gate_)) ++high_rows_;
+      highest_ = std::fmax(highest_, x.mean());
     }
   }
   /// The excess over the limits: the region that holds most of it in the fewest rows. `found` is false if there is

@@ -66,7 +66,7 @@ class sampled_call {
     if (got.empty()) return;
     if (wanted.empty())
       throw error("testing::verdict", output, "values", std::string("none: this operator has no ") + output);
-    worst_element const all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
+    worst_element all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
     shape const extents{p_.batch, p_.heads, p_.queries, width};
     energies energy(output, regions_, how_.gate, extents);
     energy.add(0, got, wanted, accumulation_);
@@ -83,7 +83,7 @@ class sampled_call {
         note(report_.by_head, row / p_.queries % p_.heads);
         note(report_.by_feature, index_t(n) % width);
       }
-    report_.elements.push_back(all);
+    report_.elements.push_back(std::move(all));
   }
 
   static int tag_of(std::string const& output) { return output == "out" ? 0 : output == "lse" ? 1 : 2; }
@@ -108,15 +108,35 @@ class sampled_call {
       std::vector<int> ids;
       regions_.of(0, head / p_.heads, head % p_.heads, i, ids);
       seen_.begin_row(std::move(ids));
+      double const shared = features_per_error(sampled_.back());
       for (index_t d = 0; d < p_.value_width; ++d) {
         std::size_t const at = std::size_t(row * p_.value_width + d);
-        seen_.add(given_.out()[at], bounds_.out[at]);
+        seen_.add(given_.out()[at], bounds_.out[at], 0, 1. / 3, together(bounds_.out[at], shared));
       }
       if (!given_.lse().empty()) seen_.add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)], 1);
       if (!given_.ground_weight().empty())
         seen_.add(given_.ground_weight()[std::size_t(row)], bounds_.ground_weight[std::size_t(row)], 2);
     }
     seen_.close(precision_.out);
+  }
+
+  /// How many features of a row have one error of rounded weights in common: a row with one large weight has one such
+  /// error, a row with many keys one for each feature.
+  double features_per_error(sampled_row const& r) const {
+    if (!(format_of(precision_.weights).unit > format_of(precision_.arithmetic).unit)) return 1;
+    double square = 0, fourth = 0;
+    for (double w : rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query).weights) {
+      square += w * w;
+      fourth += w * w * w * w;
+    }
+    return fourth > 0 && std::isfinite(square) ? std::fmax(1, double(p_.value_width) * fourth / (square * square)) : 1;
+  }
+  /// How much larger a sum over features is than with independent errors: storage rounds each feature by itself.
+  double together(bounded_number const& x, double shared) const {
+    if (shared == 1 || !(x.scatter > 0)) return 1;
+    double const stored = format_of(precision_.out).unit * std::fabs(x.value) / std::sqrt(3.),
+                 alone = std::fmin(1, stored * stored / (x.scatter * x.scatter));
+    return std::sqrt(alone + (1 - alone) * shared);
   }
 
   /// The direction of a change: the result of `row` for each sampled row, appended in the order of the residual.

@@ -59,6 +59,7 @@ class row_bounds : row_reader<Op> {
     per_mass_ = weight_per_mass<normalizer>(f.normalizer, seen_, weighed_, exact.visible);
     spread_.assign(width, 0);
     squares_.assign(width, 0);
+    summed_ = false;
     if constexpr (is.family == row_family::masses)
       masses(f, loose, exact.visible);
     else if constexpr (is.family == row_family::range_weighted)
@@ -141,7 +142,10 @@ class row_bounds : row_reader<Op> {
     // `finite_` also says that weights and changes are: then sums need no tests.
     finite_ = finite_ && std::isfinite(A) && std::isfinite(done.share.value) && finite_changes;
     for (double w : weighed_.weights) finite_ = finite_ && std::isfinite(w);
-    if (finite_)
+    summed_ = finite_ && !is.uniform_share && A != 0;
+    if (summed_)
+      sums_.add_terms_and_out(values_, weighed_.weights);
+    else if (finite_)
       sums_.add_terms<true>(values_, weighed_.weights, done.share.value, A == 0);
     else
       sums_.add_terms<false>(values_, weighed_.weights, done.share.value, A == 0);
@@ -311,9 +315,9 @@ class row_bounds : row_reader<Op> {
     double const own = how_.arithmetic == storage::fp64 ? 2 : 1, n = double(seen_.keys.size());
     if (coarse) equals_.find(weighed_.weights);
     for (double w : weighed_.weights) finite_ = finite_ && std::isfinite(w);
-    if (finite_)
+    if (!summed_ && finite_)
       sums_.add_out<true>(values_, weighed_.weights, Op::has_threshold);
-    else
+    else if (!summed_)
       sums_.add_out<false>(values_, weighed_.weights, Op::has_threshold);
     weight_loss const loss(flushed * number.least, per_mass_, n);
     for (index_t d = 0; d < p_.value_width; ++d) {
@@ -374,6 +378,7 @@ class row_bounds : row_reader<Op> {
 
   attune::detail::weighed_row<double> weighed_;
   feature_sums sums_;
+  bool summed_ = false;  ///< whether sums_ has out and used
   std::vector<mass_change> changes_;
   std::vector<row_error> out_error_;
   row_error lse_error_, ground_error_;

@@ -101,7 +101,7 @@ class row_reader {
     }
     finite_ = values_.finite();
   }
-  double value(std::size_t n, std::size_t d) const { return values_[n][d]; }
+  double value(std::size_t n, std::size_t d) const { return values_(n, d); }
   double value_error(std::size_t n, std::size_t d) const {
     return value_errors_.empty() ? 0 : value_errors_[n * std::size_t(p_.value_width) + d];
   }

@@ -22,10 +22,15 @@ inline constexpr std::size_t pack = 8;
 /// The first numbers of the keys' values. Read once for a head; gated values, once for a row.
 class row_values {
  public:
-  /// Features of a row in memory.
+  /// Features of a row, with the padding.
   std::size_t stride() const { return stride_; }
-  double const* operator[](std::size_t n) const { return rows_[n]; }
-  std::size_t size() const { return rows_.size(); }
+  /// Number of keys.
+  std::size_t size() const { return places_.size(); }
+  /// Feature d of key n.
+  double operator()(std::size_t n, std::size_t d) const { return column(d - d % pack)[place(n) + d % pack]; }
+  /// The pack of features from `first` on. Its numbers of key n begin at place(n).
+  double const* column(std::size_t first) const { return numbers_.data() + first * keys_; }
+  std::size_t place(std::size_t n) const { return places_[n]; }
   /// Whether all numbers of the visible keys are finite.
   bool finite() const { return finite_; }
 
@@ -37,20 +42,19 @@ class row_values {
       finite_keys_.assign(std::size_t(e.position), 1);
       for (index_t j = 0; j < e.position; ++j)
         v.row(b, head, j, [&](auto const* from, index_t step) {
-          double* const to = numbers_.data() + std::size_t(j) * stride_;
           bool all = true;
           for (index_t d = 0; d < e.feature; ++d) {
-            to[d] = double(from[d * step]);
-            all = all && std::isfinite(to[d]);
+            double const x = number(std::size_t(j), std::size_t(d)) = double(from[d * step]);
+            all = all && std::isfinite(x);
           }
           finite_keys_[std::size_t(j)] = all;
         });
       batch_ = b, head_ = head;
     }
-    rows_.clear();
+    places_.clear();
     finite_ = true;
     for (index_t j : keys) {
-      rows_.push_back(numbers_.data() + std::size_t(j) * stride_);
+      places_.push_back(std::size_t(j) * pack);
       finite_ = finite_ && finite_keys_[std::size_t(j)] != 0;
     }
   }
@@ -59,25 +63,26 @@ class row_values {
   void fill(std::size_t width, std::size_t keys, Make const& make) {
     begin(width, keys);
     batch_ = head_ = -1;
-    rows_.clear();
+    places_.clear();
     finite_ = true;
     for (std::size_t n = 0; n < keys; ++n) {
-      double* const to = numbers_.data() + n * stride_;
-      for (std::size_t d = 0; d < width; ++d) finite_ = std::isfinite(to[d] = make(n, d)) && finite_;
-      rows_.push_back(to);
+      for (std::size_t d = 0; d < width; ++d) finite_ = std::isfinite(number(n, d) = make(n, d)) && finite_;
+      places_.push_back(n * pack);
     }
   }
 
  private:
   void begin(std::size_t width, std::size_t keys) {
     stride_ = (width + pack - 1) / pack * pack;
+    keys_ = keys;
     numbers_.assign(keys * stride_, 0);
   }
+  double& number(std::size_t key, std::size_t d) { return numbers_[(d - d % pack) * keys_ + key * pack + d % pack]; }
 
-  std::vector<double> numbers_;
-  std::vector<double const*> rows_;
+  std::vector<double> numbers_;      // [pack of features][key][feature of the pack]: a sum reads them one after another
+  std::vector<std::size_t> places_;  // of the row's keys
   std::vector<char> finite_keys_;
-  std::size_t stride_ = 0;
+  std::size_t stride_ = 0, keys_ = 0;
   index_t batch_ = -1, head_ = -1;
   bool finite_ = true;
 };
@@ -113,9 +118,10 @@ struct feature_sums {
     for (auto* x : {&terms, &values, &sizes, &squares, &plain}) x->assign(v.stride(), 0);
     for (std::size_t first = 0; first < v.stride(); first += pack) {
       double a[pack]{}, b[pack]{}, c[pack]{}, s[pack]{}, p[pack]{};
+      double const* const column = v.column(first);
       for (std::size_t n = 0; n < v.size(); ++n) {
         double const e = none ? 0 : w[n] - share;
-        double const* const x = v[n] + first;
+        double const* const x = column + v.place(n);
         for (std::size_t d = 0; d < pack; ++d) {
           double const size = size_of_product<Finite>(e, x[d]);
           a[d] += Finite || weighed(1, e) != 0 ? e * x[d] : 0;
@@ -130,14 +136,39 @@ struct feature_sums {
                       plain[first + d] = p[d];
     }
   }
+  /// terms, sizes, squares, out and used in one pass, where weights and values are finite and no share is subtracted:
+  /// the numbers of add_terms and add_out.
+  void add_terms_and_out(row_values const& v, std::vector<double> const& w) {
+    for (auto* x : {&terms, &values, &sizes, &squares, &plain, &used}) x->assign(v.stride(), 0);
+    for (std::size_t first = 0; first < v.stride(); first += pack) {
+      double a[pack]{}, c[pack]{}, s[pack]{}, p[pack]{};
+      double const* const column = v.column(first);
+      for (std::size_t n = 0; n < v.size(); ++n) {
+        double const e = w[n];
+        if (e == 0) continue;
+        double const* const x = column + v.place(n);
+        for (std::size_t d = 0; d < pack; ++d) {
+          double const term = e * x[d], size = std::fabs(term);
+          a[d] += term;
+          c[d] += size;
+          s[d] += size * size;
+          p[d] += std::fabs(x[d]);
+        }
+      }
+      for (std::size_t d = 0; d < pack; ++d)
+        terms[first + d] = a[d], sizes[first + d] = c[d], squares[first + d] = s[d], used[first + d] = p[d];
+    }
+    out = terms;
+  }
   /// out and used. skips: values of weight 0 are not read.
   template <bool Finite>
   void add_out(row_values const& v, std::vector<double> const& w, bool skips) {
     for (auto* x : {&out, &used}) x->assign(v.stride(), 0);
     for (std::size_t first = 0; first < v.stride(); first += pack) {
       double a[pack]{}, b[pack]{};
+      double const* const column = v.column(first);
       for (std::size_t n = 0; n < v.size(); ++n) {
-        double const* const x = v[n] + first;
+        double const* const x = column + v.place(n);
         if (w[n] == 0 && (Finite || skips)) continue;
         for (std::size_t d = 0; d < pack; ++d) {
           a[d] += w[n] * x[d];
@@ -157,9 +188,10 @@ struct feature_sums {
     for (std::size_t first = 0; first < v.stride(); first += pack) {
       double sum[pack]{}, e[pack], g[pack];
       for (std::size_t d = 0; d < pack; ++d) e[d] = by_e[first + d], g[d] = by_g[first + d];
+      double const* const column = v.column(first);
       for (std::size_t n = 0; n < v.size(); ++n) {
         mass_change const& c = changes[n];
-        double const* const x = v[n] + first;
+        double const* const x = column + v.place(n);
         if constexpr (!Ground && Finite) {
           double const up = std::fabs(c.up_e), down = std::fabs(c.down_e), both = (up > down ? up : down) + c.own_e;
           for (std::size_t d = 0; d < pack; ++d) sum[d] += std::fabs(slope * x[d] + e[d]) * both;

@@ -18,7 +18,8 @@
 #include <attune/core/error.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
 
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__linux__)
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
+    defined(__linux__)
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ namespace attune::exec_cpu {
 
 /// Whether this code is compiled for a processor with tiles of bf16, and for a system that lends them.
 inline constexpr bool has_amx =
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__linux__)
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
+    defined(__linux__)
     true;
 #else
     false;
@@ -40,7 +42,8 @@ inline constexpr index_t tile_pairs = 16;  ///< pairs of a row of a tile, and ro
 template <bool Onto>
 void multiply_by_tiles(float* out, number_pair const* a, index_t step, number_pair const* b, index_t pairs, index_t n);
 
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__linux__)
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
+    defined(__linux__)
 
 /// Requests tiles from the system, once for the process. 0, or the number of the error.
 inline int amx_refusal() {

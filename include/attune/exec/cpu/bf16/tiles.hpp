@@ -114,7 +114,8 @@ struct amx_tiles : bf16_instructions {
   using twin = amx_emulated;
   static constexpr bool of_tiles = exec_cpu::has_amx;
   static constexpr bool forward_alone = true;
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__linux__)
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
+    defined(__linux__)
   static void enter(char const* function) { exec_cpu::enter_amx(function); }
 #endif
 };

@@ -53,7 +53,6 @@ class correct_numbers : protected drawn_numbers {
  protected:
   using drawn_numbers::drawn_numbers;
 
-  storage draw_storage() { return one_of({storage::fp32, storage::bf16, storage::fp16}); }
   index_t draw_lanes() { return one_of({1, 1, 4, 16, 256}); }
   /// A third of the problems whose heads allow it have values with other heads than keys.
   void draw_value_heads() {
@@ -106,29 +105,14 @@ struct correct_forward : correct_numbers {
     if (below(50) == 0) {
       draw_extents(problem, {{1, 2, 1, 2, 16384, 16}, {1, 1, 1, 1, 65536, 8}, {2, 1, 1, 1, 131072, 8}});
     } else {
-      draw_extents(problem, {{1, 4, 2, 37, 61, 16},
-                             {2, 8, 4, 32, 48, 16},
-                             {1, 16, 4, 72, 130, 16},
-                             {4, 4, 4, 64, 64, 32},
-                             {1, 8, 1, 1, 2050, 32},
-                             {2, 4, 2, 2, 4099, 16},
-                             {1, 32, 8, 32, 96, 16},
-                             {1, 2, 2, 130, 260, 32},
-                             {2, 4, 2, 61, 37, 16},  // rows without keys, if causal
-                             {1, 6, 3, 5, 1, 16},
-                             {3, 6, 2, 24, 24, 64},
-                             {1, 2, 2, 16, 33, 128}});
+      draw_extents(problem, forward_extents,
+                   {{2, 4, 2, 61, 37, 16},  // rows without keys, if causal
+                    {1, 6, 3, 5, 1, 16},
+                    {3, 6, 2, 24, 24, 64},
+                    {1, 2, 2, 16, 33, 128}});
       draw_value_heads();
     }
-    kind.stored = draw_storage();
-    kind.tile = index_t(16) << below(4);
-    kind.splits = below(3) == 0 ? 1 + below(4) : 1;
-    kind.base_two = below(2) == 0;
-    kind.backwards = below(3) == 0;
-    if (kind.stored != storage::fp32 && below(2) == 0) {
-      kind.weights = kind.stored;
-      kind.divides_first = below(3) == 0;
-    }
+    draw_kind(kind);
     kind.lanes = draw_lanes();
     kind.patience = below(4) == 0 ? 8.f : 0;
     draw_inputs(kind.stored, input_kind::equal_keys, input_kind::huge_cotangents, 6, 1e-5);
@@ -148,21 +132,12 @@ struct correct_backward : correct_numbers {
   backward_kind kind;
 
   correct_backward(std::uint64_t seed, std::uint64_t n) : correct_numbers(seed * 1000003 + n + 229) {
-    draw_extents(problem, {{1, 4, 2, 37, 61, 16},
-                           {2, 4, 2, 24, 40, 16},
-                           {1, 8, 2, 32, 48, 8},
-                           {4, 2, 2, 32, 32, 8},
-                           {1, 4, 1, 4, 260, 16},
-                           {1, 2, 2, 72, 130, 16},
-                           {1, 2, 1, 130, 130, 8},
-                           {1, 4, 2, 30, 20, 8},  // rows without keys, if causal
-                           {1, 2, 1, 1, 1024, 16},
-                           {2, 2, 1, 16, 24, 64}});
+    draw_extents(problem, backward_extents,
+                 {{1, 4, 2, 30, 20, 8},  // rows without keys, if causal
+                  {1, 2, 1, 1, 1024, 16},
+                  {2, 2, 1, 16, 24, 64}});
     draw_value_heads();
-    kind.stored = draw_storage();
-    kind.tile = index_t(16) << below(3);
-    kind.backwards = below(3) == 0;
-    if (kind.stored != storage::fp32 && below(3) != 0) kind.products = kind.stored;
+    draw_kind(kind);
     kind.lanes = draw_lanes();
     draw_inputs(kind.stored, input_kind::usual, input_kind::count, 4, 1e-3);
     double const size = inputs == input_kind::huge_cotangents ? 1e3 : inputs == input_kind::tiny_cotangents ? 1e-3 : 1;

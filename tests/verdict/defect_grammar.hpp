@@ -17,6 +17,7 @@
 
 #include <attune/testing/verdict_report.hpp>
 
+#include "simulated_backward.hpp"
 #include "simulated_kernel.hpp"
 
 namespace attune::test {
@@ -63,7 +64,16 @@ inline std::string words(planted const& d) {
   return std::string(name_of(d.what)) + ", " + name_of(d.where) + ", " + std::to_string(d.size);
 }
 
-/// Numbers of a seed, and the parts that forward and backward cases share.
+/// Batch, heads, key heads, queries, keys, width.
+using extents_of_case = index_t[6];
+inline constexpr extents_of_case forward_extents[] = {
+    {1, 4, 2, 37, 61, 16},  {2, 8, 4, 32, 48, 16},  {1, 16, 4, 72, 130, 16}, {4, 4, 4, 64, 64, 32},
+    {1, 8, 1, 1, 2050, 32}, {2, 4, 2, 2, 4099, 16}, {1, 32, 8, 32, 96, 16},  {1, 2, 2, 130, 260, 32}};
+inline constexpr extents_of_case backward_extents[] = {
+    {1, 4, 2, 37, 61, 16}, {2, 4, 2, 24, 40, 16},  {1, 8, 2, 32, 48, 8},  {4, 2, 2, 32, 32, 8},
+    {1, 4, 1, 4, 260, 16}, {1, 2, 2, 72, 130, 16}, {1, 2, 1, 130, 130, 8}};
+
+/// Numbers of a seed, and the parts that all cases share.
 class drawn_numbers {
  protected:
   explicit drawn_numbers(std::uint64_t seed) : random_(seed) {}
@@ -72,10 +82,36 @@ class drawn_numbers {
   T one_of(T const (&list)[N]) {
     return list[below(index_t(N))];
   }
-  /// Batch, heads, key heads, queries, keys, width.
+  /// From one list, or from two together.
   template <std::size_t N>
-  void draw_extents(simulated_problem& p, index_t const (&sizes)[N][6]) {
-    auto const& e = sizes[below(index_t(N))];
+  void draw_extents(simulated_problem& p, extents_of_case const (&sizes)[N]) {
+    set_extents(p, sizes[below(index_t(N))]);
+  }
+  template <std::size_t N, std::size_t M>
+  void draw_extents(simulated_problem& p, extents_of_case const (&sizes)[N], extents_of_case const (&more)[M]) {
+    std::size_t const n = std::size_t(below(index_t(N + M)));
+    set_extents(p, n < N ? sizes[n] : more[n - N]);
+  }
+  storage draw_storage() { return one_of({storage::fp32, storage::bf16, storage::fp16}); }
+  /// Formats, tiles and orders of a kernel that stores in a format drawn at random.
+  void draw_kind(kernel_kind& kind) {
+    kind.stored = draw_storage();
+    kind.tile = index_t(16) << below(4);
+    kind.splits = below(3) == 0 ? 1 + below(4) : 1;
+    kind.base_two = below(2) == 0;
+    kind.backwards = below(3) == 0;
+    if (kind.stored != storage::fp32 && below(2) == 0) {
+      kind.weights = kind.stored;
+      kind.divides_first = below(3) == 0;
+    }
+  }
+  void draw_kind(backward_kind& kind) {
+    kind.stored = draw_storage();
+    kind.tile = index_t(16) << below(3);
+    kind.backwards = below(3) == 0;
+    if (kind.stored != storage::fp32 && below(3) != 0) kind.products = kind.stored;
+  }
+  void set_extents(simulated_problem& p, extents_of_case const& e) {
     p.batch = e[0], p.heads = e[1], p.key_heads = p.value_heads = e[2], p.queries = e[3], p.keys = e[4], p.width = e[5];
     p.causal = below(4) != 0;
   }
@@ -111,23 +147,8 @@ struct drawn_case : private drawn_numbers {
   planted defect;
 
   drawn_case(std::uint64_t seed, std::uint64_t n) : drawn_numbers(seed * 1000003 + n) {
-    draw_extents(problem, {{1, 4, 2, 37, 61, 16},
-                           {2, 8, 4, 32, 48, 16},
-                           {1, 16, 4, 72, 130, 16},
-                           {4, 4, 4, 64, 64, 32},
-                           {1, 8, 1, 1, 2050, 32},
-                           {2, 4, 2, 2, 4099, 16},
-                           {1, 32, 8, 32, 96, 16},
-                           {1, 2, 2, 130, 260, 32}});
-    kind.stored = one_of({storage::fp32, storage::bf16, storage::fp16});
-    kind.tile = index_t(16) << below(4);
-    kind.splits = below(3) == 0 ? 1 + below(4) : 1;
-    kind.base_two = below(2) == 0;
-    kind.backwards = below(3) == 0;
-    if (kind.stored != storage::fp32 && below(2) == 0) {
-      kind.weights = kind.stored;
-      kind.divides_first = below(3) == 0;
-    }
+    draw_extents(problem, forward_extents);
+    draw_kind(kind);
     draw_tensors(problem, kind.stored, 6);
     defect.what = fault(1 + below(int(fault::count) - 1));
     defect.where = place(below(int(place::count)));

@@ -75,17 +75,8 @@ struct drawn_backward : private drawn_numbers {
   planted_backward defect;
 
   drawn_backward(std::uint64_t seed, std::uint64_t n) : drawn_numbers(seed * 1000003 + n + 77) {
-    draw_extents(problem, {{1, 4, 2, 37, 61, 16},
-                           {2, 4, 2, 24, 40, 16},
-                           {1, 8, 2, 32, 48, 8},
-                           {4, 2, 2, 32, 32, 8},
-                           {1, 4, 1, 4, 260, 16},
-                           {1, 2, 2, 72, 130, 16},
-                           {1, 2, 1, 130, 130, 8}});
-    kind.stored = one_of({storage::fp32, storage::bf16, storage::fp16});
-    kind.tile = index_t(16) << below(3);
-    kind.backwards = below(3) == 0;
-    if (kind.stored != storage::fp32 && below(3) != 0) kind.products = kind.stored;
+    draw_extents(problem, backward_extents);
+    draw_kind(kind);
     draw_tensors(problem, kind.stored, 4);
     fill(dout, problem.batch * problem.heads * problem.queries * problem.width, kind.stored, 1, 0);
     defect.what = backward_fault(1 + below(int(backward_fault::count) - 1));

@@ -155,9 +155,9 @@ def dropout_factors(b, h, length, rate, seed):
     low = 0xFFFFFFFF
     axis = lambda n, at: torch.arange(n).view([-1 if a == at else 1 for a in range(4)])
     words = [axis((length + 3) // 4, 3), axis(length, 2), axis(h, 1), axis(b, 0)]
-    words = [x.clone() for x in torch.broadcast_tensors(*words)]
+    words = torch.broadcast_tensors(*words)
     keys = [seed & low, seed >> 32]
-    product = lambda constant, x: (((x >> 16) * constant, (x & 0xFFFF) * constant))  # 64 bits without a sign would overflow
+    product = lambda constant, x: ((x >> 16) * constant, (x & 0xFFFF) * constant)  # 64 bits without a sign would overflow
     for _ in range(10):
         high, less = [], []
         for constant, x in ((0xD2511F53, words[0]), (0xCD9E8D57, words[2])):

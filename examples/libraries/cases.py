@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Inputs for other libraries, and files for what they compute. tests/verdict/libraries.cpp judges the files.
+"""Inputs for other libraries, and files for what they compute. tests/verdict/libraries_test.cpp judges the files.
 
     python3 examples/libraries/cases.py FOLDER         writes FOLDER/inputs.safetensors; needs numpy
     python3 examples/libraries/from_pytorch.py FOLDER  writes FOLDER/pytorch.safetensors; the other scripts likewise

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Attention with the weights of the package entmax, for tests/verdict/libraries.cpp.
+"""Attention with the weights of the package entmax, for tests/verdict/libraries_test.cpp.
 
     python3 examples/libraries/from_entmax.py FOLDER      needs torch, entmax and numpy
 """

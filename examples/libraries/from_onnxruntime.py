@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""What ONNX Runtime's Attention (opset 23) and MultiHeadAttention compute on a CPU, for tests/verdict/libraries.cpp.
+"""What ONNX Runtime's Attention (opset 23) and MultiHeadAttention compute on a CPU, for tests/verdict/libraries_test.cpp.
 
     python3 examples/libraries/from_onnxruntime.py FOLDER      needs onnx, onnxruntime and numpy
 """

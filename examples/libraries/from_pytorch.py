@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""What torch.nn.functional.scaled_dot_product_attention computes on a CPU, for tests/verdict/libraries.cpp.
+"""What torch.nn.functional.scaled_dot_product_attention computes on a CPU, for tests/verdict/libraries_test.cpp.
 
     python3 examples/libraries/from_pytorch.py FOLDER      needs torch and numpy
 """

@@ -123,10 +123,6 @@ TILES = Target("x86-64-v4", "zmm", ("-mavx512bf16", "-mamx-tile", "-mamx-bf16"))
 TILE_STEP = {"tileloadd": 3, "tdpbf16ps": 2}
 
 
-# Products of pairs for ARM (exec/cpu/products/bfdot.hpp), with --arm: rows x vectors BFDOT a step, one load for
-# each row and one for each vector (a pair instruction loads two), nothing else on vectors and no vector on the stack.
-ARM_COMPILER, ARM_OBJDUMP = "aarch64-linux-gnu-g++", "aarch64-linux-gnu-objdump"
-ARM_FLAGS = [*FLAGS, "-O2", "-march=armv8.2-a+bf16", "-Wno-psabi", "-DHOT_LOOPS_PRODUCTS"]
 
 
 # What --self-test plants: in a copy of a header, `pattern` becomes `replacement`; a finding must then name `where` and `what`.
@@ -407,48 +403,6 @@ def check_tiles(functions):
                 yield Finding(where, f"{len(other)} instructions that are neither load nor product of tiles", loop, other)
 
 
-def check_arm(args):
-    """Products of pairs of bf16 for ARM. Its instructions are simple enough to be counted line by line."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder, "hot_loops.o")
-        includes = [f"-I{HEADERS}", *[x for d in args.include if d for x in ("-idirafter", d)], "-idirafter", "/usr/include"]
-        command = [ARM_COMPILER, *ARM_FLAGS, *includes, "-c", str(HERE / "hot_loops.cpp"), "-o", str(file)]
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-        if done.returncode:
-            raise Problem(f"{' '.join(command)}\n{done.stderr}")
-        text = subprocess.run([ARM_OBJDUMP, "-d", "-C", "--no-show-raw-insn", str(file)], stdout=subprocess.PIPE, check=True, text=True).stdout
-    parts = re.split(r"^[0-9a-f]+ <(.*)>:$", text, flags=re.MULTILINE)
-    functions = dict(zip(parts[1::2], parts[2::2]))
-    shape = next((re.search(r"::tile_shape<float, (\d+), (\d+)>", x) for x in functions if "::tile_shape<float" in x), None)
-    rows, vectors = int(shape[1]), int(shape[2])
-    for name in PRODUCTS:
-        where = f"{name}<{PAIRS}, {rows} rows> for ARM"
-        body = next((b for f, b in functions.items() if re.search(rf"::{name}<float, .*, {rows}[,>].*::pair_step<", f)), None)
-        if body is None:
-            yield Finding(where, "there is no such function")
-            continue
-        lines = [(int(x[1], 16), x[2]) for x in re.finditer(r"^\s+([0-9a-f]+):\s+(.*)$", body, re.MULTILINE)]
-        loops = []
-        for at, line in lines:
-            if (jump := re.match(r"(?:b\.\w+|cbn?z\s+\w+,)\s*([0-9a-f]+)\b", line)) and int(jump[1], 16) <= at:
-                loops.append([x for a, x in lines if int(jump[1], 16) <= a <= at])
-        loops = [x for x in loops if any(i.startswith("bfdot") for i in x)]
-        loop = min(loops, key=len, default=[])
-        products = sum(i.startswith("bfdot") for i in loop)
-        steps = max(1, products // (rows * vectors))
-        load = r"ld1r?\s|ldu?r\t[sq]|ldp\t[sq]"
-        loads, known = sum((2 if i.startswith("ldp") else 1) for i in loop if re.match(load, i)), rf"bfdot|{load}"
-        other = [i for i in loop if re.search(r"\bv\d+\.|\b[sq]\d+\b", i) and not re.match(known, i)]
-        if products != steps * rows * vectors or products == 0:
-            yield Finding(where, f"{products} BFDOTs, expected rows x vectors = {rows} x {vectors} a step")
-        if loads > steps * (rows + vectors):
-            yield Finding(where, f"{loads} vector loads, expected rows + vectors = {rows} + {vectors} a step")
-        if other:
-            yield Finding(where, f"{len(other)} vector instructions that are neither BFDOT nor load: {'; '.join(other)}")
-        if spills := [i for i in loop if "[sp" in i and re.search(r"\b[sqv]\d+\b", i)]:
-            yield Finding(where, f"{len(spills)} vector loads and stores on the stack")
-
-
 class Product(typing.NamedTuple):
     name: str
     scalar: str
@@ -609,7 +563,6 @@ def main():
     parser.add_argument("--include", action="append", default=[], help="a folder of headers that attune needs")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--self-test", action="store_true")
-    parser.add_argument("--arm", action="store_true", help=f"look at products of bf16 for ARM, too ({ARM_COMPILER})")
     args = parser.parse_args()
     machine = output_of(args.compiler, "-dumpmachine").strip()
     if not re.match(r"x86_64-.*linux", machine):
@@ -628,8 +581,6 @@ def main():
             if args.show:
                 show(functions, target)
             findings += check(functions, target, parts)
-        if args.arm:
-            findings += check_arm(args)
     except Problem as problem:
         sys.exit(str(problem))
     if findings:

@@ -72,7 +72,26 @@ void on_device(char const* name, sizes const& n, Make const& make, double loose 
   }
 }
 
-/// Milliseconds of a forward call: the median of 20, as scripts/lib/torch_times.py measures PyTorch.
+/// Milliseconds of run(): the median of 20, as scripts/lib/torch_times.py measures PyTorch.
+template <class Run>
+double median_milliseconds(Run const& run) {
+  cudaEvent_t from, until;
+  cudaEventCreate(&from), cudaEventCreate(&until);
+  for (int n = 0; n < 3; ++n) run();
+  std::vector<float> times(20);
+  for (float& ms : times) {
+    cudaEventRecord(from);
+    run();
+    cudaEventRecord(until);
+    exec_cuda::require_success(cudaEventSynchronize(until), "the kernels");
+    cudaEventElapsedTime(&ms, from, until);
+  }
+  cudaEventDestroy(from), cudaEventDestroy(until);
+  std::nth_element(times.begin(), times.begin() + 10, times.end());
+  return double(times[10]);
+}
+
+/// Milliseconds of a forward call.
 template <int Width, class E, class Op>
 double milliseconds(Op const& op, index_t batch, index_t heads, index_t length, index_t width) {
   device_place place;
@@ -91,20 +110,7 @@ double milliseconds(Op const& op, index_t batch, index_t heads, index_t length, 
   cuda<E, exec_cuda::widths<Width>> exec;
   exec.bytes = workspace_bytes(exec, op, in, to);
   exec.workspace = place.keep(std::vector<char>(exec.bytes));
-  cudaEvent_t from, until;
-  cudaEventCreate(&from), cudaEventCreate(&until);
-  for (int n = 0; n < 3; ++n) forward(exec, op, in, to);
-  std::vector<float> times(20);
-  for (float& ms : times) {
-    cudaEventRecord(from);
-    forward(exec, op, in, to);
-    cudaEventRecord(until);
-    exec_cuda::require_success(cudaEventSynchronize(until), "the kernels");
-    cudaEventElapsedTime(&ms, from, until);
-  }
-  cudaEventDestroy(from), cudaEventDestroy(until);
-  std::nth_element(times.begin(), times.begin() + 10, times.end());
-  return double(times[10]);
+  return median_milliseconds([&] { forward(exec, op, in, to); });
 }
 template <int Width, class E = bfloat16, class Op>
 void time(char const* name, Op const& op, index_t batch, index_t heads, index_t length, index_t width, double share) {

@@ -94,6 +94,19 @@ class Script(unittest.TestCase):
         self.assertEqual((steps["times"]["result"], steps["times"]["text"]), ("left out", "cuda_softmax: failed"))
         self.assertEqual(report["times"], [])
 
+    def test_what_cannot_run_is_left_out(self):
+        self.programs(cuda_large='echo "large tensors take 26 GiB, the device has 8"; exit 77')
+        for program in self.out.glob("thrust_*"):
+            program.unlink()
+        (self.out / "main.o").unlink()
+        (self.out / "no_thrust").write_text("no doctest/doctest.h when it was compiled")
+        status, text, report, steps = self.run_script("--run-only", "--only", "cuda_large|thrust_masses|memcheck_thrust_masses")
+        self.assertEqual(status, 0, text)
+        self.assertEqual({n: (s["result"], s["text"]) for n, s in steps.items()},
+                         {"cuda_large": ("left out", "large tensors take 26 GiB, the device has 8"),
+                          "thrust_masses": ("left out", "no doctest/doctest.h when it was compiled"),
+                          "memcheck_thrust_masses": ("left out", "no doctest/doctest.h when it was compiled")}, text)
+
     def test_nothing_runs_once_the_device_is_lost(self):
         self.programs(cuda_4='echo 1 >"$(dirname "$0")/dead"; echo "STOP  after RBF: an illegal address"; exit 1')
         status, text, report, steps = self.run_script("--run-only", "--only", "cuda_[3-6]|example_.*|memcheck_.*|python")

@@ -26,21 +26,12 @@ void time_tile(char const* name, index_t width) {
     exec_cuda::arena count;
     exec_cuda::forward_run<exec_cuda::stream_runner, Op, bfloat16, C>(runner, count, op, in, to, p)();
     auto* const room = reinterpret_cast<unsigned char*>(place.keep(std::vector<char>(count.used + 256)));
-    cudaEvent_t from, until;
-    cudaEventCreate(&from), cudaEventCreate(&until);
-    float least = 1e9f;
-    for (int n = 0; n < 10; ++n) {
+    double const ms = median_milliseconds([&] {
       exec_cuda::arena memory{room};
-      cudaEventRecord(from);
       exec_cuda::forward_run<exec_cuda::stream_runner, Op, bfloat16, C>(runner, memory, op, in, to, p)();
-      cudaEventRecord(until);
-      exec_cuda::require_success(cudaEventSynchronize(until), "the kernels");
-      float ms = 0;
-      cudaEventElapsedTime(&ms, from, until);
-      least = ms < least ? ms : least;
-    }
-    std::printf("TILE  %-24s D%d  %.3f ms  %.0f TFLOP/s\n", name, int(width), double(least),
-                4.0 * 64 * 4096.0 * 4096.0 * double(width) / double(least) * 1e-9);
+    });
+    std::printf("TILE  %-24s D%d  %.3f ms  %.0f TFLOP/s\n", name, int(width), ms,
+                4.0 * 64 * 4096.0 * 4096.0 * double(width) / ms * 1e-9);
   } catch (std::exception const& e) {
     ++failures;
     std::printf("FAIL  TILE  %-24s %s\n", name, e.what());

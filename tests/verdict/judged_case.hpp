@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   judged(problem, kind, result)     the verdict;     errors_of(exact_of(problem), result)     how far it is from the exact result
+//   judged(problem, kind, result)            the verdict
+//   errors_of(exact_of(problem), result)     how far it is from the exact result
 //
 // A drawn kernel before the verdict, and its true errors.
 #pragma once
@@ -70,8 +71,8 @@ inline exact_result exact_of(simulated_problem const& p) {
   return to;
 }
 
-/// The plain formula in the storage precision, as FlashAttention's tests have it: each result of a product or softmax is
-/// stored.
+/// The plain formula in the storage precision, as FlashAttention's tests have it: each result of a product or softmax
+/// is stored.
 inline std::vector<float> plain(simulated_problem const& p, storage stored) {
   std::vector<float> to;
   auto const in = [&](float x) { return float(rounded_to(stored, x)); };

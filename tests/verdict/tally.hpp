@@ -8,6 +8,7 @@
 // Counts of verdicts on drawn kernels, and the programs that draw them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -49,7 +50,7 @@ class correct_tally {
       std::printf("%s: residuals reach %.3g of their limit\n", output.c_str(), times);
     std::printf("%d correct %s: %d proved FAIL, %d statistical, %d UNDECIDABLE\n", count_, what, proved_, statistical_,
                 undecidable_);
-    return proved_ > 0 || statistical_ > 2 + count_ / 5000 || undecidable_ > 1 + count_ / 200;
+    return proved_ > 0 || statistical_ > std::max(2, 2 * count_ / 5000) || undecidable_ > std::max(1, count_ / 200);
   }
 
  private:

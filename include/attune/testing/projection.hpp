@@ -88,7 +88,6 @@ class projections {
       double const size = std::fmax(std::sqrt(sigma_[n] * sigma_[n] + shared), 1e-3 * mean);
       metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
       total_ += residual_[n] * residual_[n] * metric_[n];
-      expected_.push_back(usable_[n] ? 1 : 0);
     }
     // Equal numbers round alike: the errors of elements with the same stored value count as one error.
     std::vector<double> rounded;
@@ -122,7 +121,7 @@ class projections {
   /// The part of the residual that rounding does not explain: its weighted square minus its expectation.
   double excess() const {
     double expected = 0;
-    for (double x : expected_) expected += x;
+    for (bool usable : usable_) expected += usable;
     return std::fmax(total_ - expected, 0.1 * total_);
   }
 
@@ -261,7 +260,7 @@ class projections {
       if (!usable_[n]) continue;
       std::size_t const k = std::size_t(output_[n]);
       total[k] += residual_[n] * residual_[n] * metric_[n];
-      expected[k] += expected_[n];
+      expected[k] += 1;
       auto const& ids = ids_[row_[n]];
       if (std::none_of(shown.begin(), shown.end(),
                        [&](int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }))
@@ -329,7 +328,6 @@ class projections {
   std::vector<int> unexplained_;       ///< outputs
   int outputs_ = 1;
   std::vector<double> residual_, drift_, scatter_, sigma_, metric_, exact_;
-  std::vector<double> expected_;  ///< of a residual's weighted square, in a correct kernel
   std::vector<bool> usable_, alike_;
   std::vector<std::size_t> order_;
   std::vector<std::vector<double>> common_;

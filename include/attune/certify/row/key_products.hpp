@@ -99,8 +99,8 @@ class key_products {
     batch_ = b, head_ = head;
   }
 
-  std::vector<double> blocks_, row_,
-      least_;  // the smallest magnitude of each pack
+  std::vector<double> blocks_, row_;
+  std::vector<double> least_;  // the smallest magnitude of each pack
   std::vector<char> finite_;
   std::vector<rounded> products_;
   std::size_t width_ = 0;

@@ -137,7 +137,7 @@ struct feature_sums {
     }
   }
   /// terms, sizes, squares, out and used in one pass, where weights and values are finite and no share is subtracted:
-  /// the numbers of add_terms and add_out.
+  /// the numbers of add_terms and add_out. values and plain, which only a share multiplies, are 0.
   void add_terms_and_out(row_values const& v, std::vector<double> const& w) {
     for (auto* x : {&terms, &values, &sizes, &squares, &plain, &used}) x->assign(v.stride(), 0);
     for (std::size_t first = 0; first < v.stride(); first += pack) {

@@ -133,7 +133,7 @@ template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
   exec_cpu::require_decodable<Op>();
-  inputs<Op, tensor<T const>> one_piece = in;
+  inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
   mpi::reach_all(exec.ranks, "decode", [&] { one_piece = exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
   auto const call = exec_mpi::decoded_call<T>(exec, op, one_piece, out.out.extents(), answer, in.v.extents().position,
                                               exec_mpi::no_more_facts);

@@ -189,7 +189,7 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op,
 template <class T, class Arch, Fold Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
             page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
-  inputs<Op, tensor<T const>> one_piece = in;
+  inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
   mpi::reach_all(exec.ranks, "decode", [&] { one_piece = exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
   exec_mpi::decode_fold(exec, folded, one_piece, out.out, answer, in.v.extents().position,
                         [&]<class Part>(Part const& op, auto const& to) {

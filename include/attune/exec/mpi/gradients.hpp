@@ -20,8 +20,8 @@ namespace attune {
 
 namespace exec_mpi {
 
-/// Where the gradients of one rank go: views of whole tensors, with all their strides. An absent view was not
-/// requested; a rank without positions has views without elements.
+/// Where the gradients of one rank go. An absent view was not requested; a rank without positions has views without
+/// elements.
 template <class T>
 using gradient_targets = attune::detail::gradient_views<T>;
 template <class T>
@@ -32,12 +32,6 @@ gradient_targets<T> targets_in(dense_gradients<T>& g) {
   for (auto& x : g.parameters) to.parameters.push_back(view(x.values));
   for (auto& x : g.tables) to.tables.push_back(view(x.values));
   return to;
-}
-/// The same in the caller's memory. Throws unless it fits, or fills it with zeros.
-template <class T, class Op>
-gradient_targets<T> targets_in(gradient_outputs<Op, T> const& wanted, Op const& op,
-                               inputs<Op, tensor<T const>> const& in) {
-  return attune::detail::views_of(wanted, op, in);
 }
 /// The facts about a request that all ranks must share: the gradients of keys travel, sums are over all ranks.
 template <class Op, class T>
@@ -382,7 +376,7 @@ void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor
          rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
          gradient_outputs<Op, T> const& to) {
   exec_mpi::write_gradients(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::facts_of(to, op),
-                            [&] { return exec_mpi::targets_in(to, op, in); });
+                            [&] { return detail::views_of(to, op, in); });
 }
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>

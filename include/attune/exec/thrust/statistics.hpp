@@ -48,12 +48,13 @@ struct row_statistics_program {
   statistics_call<T, Op> call;
   T *highest_logit, *mean_logit, *highest_weight, *mass, *first_key, *ground_weight, *entropy;
   index_t *scored, *above;
+  index_t const* counts;  ///< K of the rows, or null
 
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
     constexpr int together = 64;  // keys that sum from zero: the error grows with this number, not with Lk
     row_task const t(n, call.at.p, 1);
     row_pairs<T, Op> const pairs{call.at, t.b, t.h, t.i};
-    row<T> const r = pairs.facts();
+    row<T> const r = pairs.facts(counts);
     auto const f = call.at.op.bind(r);
     index_t const row = call.at.row_number(t.b, t.h, t.i);
     auto const w = call.weights(f, r.visible, row);
@@ -156,6 +157,7 @@ row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& o
   exec_thrust::statistics_call<T, Op> const call{
       {fixed.op, fixed.readable(in), p}, rows_there.view, keys, request.entropy, request.above.has_value(),
       T(request.above.value_or(0))};
+  exec_thrust::row_counts<T, Policy, Op> counts(exec, call.at, 1 + (request.columns ? p.keys : 0));
   exec_thrust::written results(exec);
   exec_thrust::row_statistics_program<T, Op> const program{call,
                                                            results.of(to.highest_logit),
@@ -166,13 +168,12 @@ row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& o
                                                            results.of(to.ground_weight),
                                                            results.of(to.entropy),
                                                            results.of(to.scored),
-                                                           results.of(to.above)};
+                                                           results.of(to.above),
+                                                           counts.data()};
   exec_thrust::for_each_task(exec, rows, program);
-  if (request.columns) {
-    exec_thrust::row_counts<T, Policy, Op> counts(exec, call.at, p.keys);
+  if (request.columns)
     exec_thrust::for_each_task(exec, index_t(to.columns.size()),
                                exec_thrust::column_program<T, Op>{call, results.of(to.columns), counts.data()});
-  }
   results.fetch();
   return to;
 }

@@ -27,15 +27,6 @@
 
 namespace attune::exec_cpu {
 
-/// Whether this code is compiled for a processor with tiles of bf16, and for a system that lends them.
-inline constexpr bool has_amx =
-#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
-    defined(__linux__)
-    true;
-#else
-    false;
-#endif
-
 inline constexpr index_t tile_pairs = 16;  ///< pairs of a row of a tile, and rows of a tile
 
 /// out[row][32] (+)= sum over pairs of a[row][pair] . b[pair][32] for n rows; rows of a are `step` apart.
@@ -45,18 +36,16 @@ void multiply_by_tiles(float* out, number_pair const* a, index_t step, number_pa
 #if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
     defined(__linux__)
 
-/// Requests tiles from the system, once for the process. 0, or the number of the error.
-inline int amx_refusal() {
+/// Whether this code is compiled for a processor with tiles of bf16, and for a system that lends them.
+inline constexpr bool has_amx = true;
+
+/// Requests tiles from the system, once for the process. Throws if it does not lend them.
+inline void enter_amx(char const* function) {
   static int const refusal = [] {
     constexpr long ask = 0x1023, tiles = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
     return syscall(SYS_arch_prctl, ask, tiles) == 0 ? 0 : errno;
   }();
-  return refusal;
-}
-
-/// Throws if the system does not lend tiles.
-inline void enter_amx(char const* function) {
-  if (int const refusal = amx_refusal(); refusal != 0)
+  if (refusal != 0)
     throw error(function, "the unit amx_tiles",
                 std::string("a system that refuses AMX tiles (") + std::strerror(refusal) + ")",
                 "Linux 5.16 or later on a processor with AMX; elsewhere use bf16_instructions or cpu<bfloat16>");
@@ -73,6 +62,7 @@ class amx_products {
       s.bytes[t] = std::uint16_t(t == 5 ? 4 * rest : 4 * tile_pairs);
       s.rows[t] = std::uint8_t(of_rows ? rows : last ? rest : tile_pairs);
     }
+    asm volatile("" : : "r"(&s) : "memory");  // g++ 12 says that the instruction reads 8 bytes
     _tile_loadconfig(&s);
   }
   ~amx_products() { _tile_release(); }
@@ -134,6 +124,11 @@ void multiply_by_tiles(float* out, number_pair const* a, index_t step, number_pa
     tiles.template run<Onto>(out + whole * 2 * tile_pairs, a + whole * step, step, b, chunks, rest);
   }
 }
+
+#else
+
+inline constexpr bool has_amx = false;
+inline void enter_amx(char const*) {}
 
 #endif
 

@@ -38,11 +38,13 @@ class tile_sum {
     upper_ = flushed(fused(flushed(x.high), flushed(y.high), upper_));
     if (c % tile_pairs == tile_pairs - 1) close();
   }
-  batch total() {
-    close();
+  /// The sum of n pairs. A group that add() has closed is not added again: a sum of -0 stays -0.
+  batch total(index_t n) {
+    if (n % tile_pairs != 0) close();
     return sum_;
   }
-  void finish() { total().store_aligned(at_); }
+  /// After whole groups.
+  void finish() const { sum_.store_aligned(at_); }
 
  private:
   void close() {
@@ -91,7 +93,7 @@ struct tile_multiplier {
         for (index_t c = 0; c < pairs; ++c)
           sum.add(c, xsimd::batch<number_pair, Arch>(a[j * step + c]),
                   xsimd::batch<number_pair, Arch>::load_aligned(b + c * tile::queries + v * tile::lanes));
-        sum.total().store_aligned(at);
+        sum.total(pairs).store_aligned(at);
       }
   }
 };
@@ -114,10 +116,7 @@ struct amx_tiles : bf16_instructions {
   using twin = amx_emulated;
   static constexpr bool of_tiles = exec_cpu::has_amx;
   static constexpr bool forward_alone = true;
-#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
-    defined(__linux__)
   static void enter(char const* function) { exec_cpu::enter_amx(function); }
-#endif
 };
 
 }  // namespace attune

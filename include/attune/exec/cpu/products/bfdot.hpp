@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <attune/core/simd_math.hpp>
 #include <attune/core/storage.hpp>

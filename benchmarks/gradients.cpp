@@ -14,7 +14,7 @@ namespace {
 using namespace bench;
 
 using backward = std::function<void(float const*)>;
-backward saved_backward, saved_bf16_products;
+backward saved_backward, saved_bf16_products, saved_amx_products;
 
 template <class T>
 void copy(gradient_array<T> const& from, T* to) {
@@ -67,6 +67,14 @@ void attune_save_bf16_products(ATTUNE_BENCH_SAVED) {
 }
 /// The backward pass of the rows that attune_save_bf16_products saved last.
 void attune_backward_bf16_products(float const* by_out) { saved_bf16_products(by_out); }
+#endif
+#ifdef __AMX_BF16__
+/// The same by tiles of AMX.
+void attune_save_amx_products(ATTUNE_BENCH_SAVED) {
+  save(saved_amx_products, cpu_bf16_products<xsimd::default_arch, float, amx_tiles>(threads),
+       ATTUNE_BENCH_SAVED_ARGUMENTS);
+}
+void attune_backward_amx_products(float const* by_out) { saved_amx_products(by_out); }
 #endif
 /// The backward pass of the rows that attune_save saved last; attune_gradient has the gradients.
 void attune_backward(float const* by_out) { saved_backward(by_out); }

@@ -169,7 +169,9 @@ def products(bench):
                 Implementation("SDPA", lambda: sdpa(q, k, v, causal)),
                 Implementation("attune bf16", bench.library.forward("attune_softmax_bf16", q, k, v, causal)),
                 Implementation("attune", bench.library.forward("attune_softmax_bf16_products", q, k, v, causal)),
-                Implementation("attune, f32 tensors", bench.library.forward("attune_softmax_f32_bf16_products", *single, causal))]
+                Implementation("attune, f32 tensors", bench.library.forward("attune_softmax_f32_bf16_products", *single, causal)),
+                Implementation("attune AMX", bench.library.forward("attune_softmax_amx_products", q, k, v, causal)),
+                Implementation("attune AMX, f32 tensors", bench.library.forward("attune_softmax_f32_amx_products", *single, causal))]
         if make:
             some += [Implementation("OpenVINO " + name, make(*single, causal, name)) for name in ("f32", "bf16")]
         with torch.no_grad():
@@ -184,7 +186,8 @@ def products(bench):
             bench.rounds.run(Case("products", variant.name, text(b, h, length, d, True), matrix_products(2, b, h, length, d, True),
                                   "bf16", tolerance=REDUCED_TOLERANCE[torch.bfloat16]),
                              [Implementation("attune f32", forward(variant.symbol)),
-                              Implementation("attune", forward(variant.symbol + "_bf16_products"))])
+                              Implementation("attune", forward(variant.symbol + "_bf16_products")),
+                              Implementation("attune AMX", forward(variant.symbol + "_amx_products"))])
 
 
 def openvino(bench):
@@ -420,7 +423,8 @@ def backward(bench):
                               "bf16", tolerance=REDUCED_TOLERANCE[torch.bfloat16]), [
             Implementation("attune f32", *bench.library.backward(q, k, v, out, lse, by_out, causal)),
             Implementation("SDPA", lambda: torch.autograd.grad(out16, narrow, by_out16, retain_graph=True)),
-            Implementation("attune", *bench.library.backward(q, k, v, out, lse, by_out, causal, "_bf16_products"))])
+            Implementation("attune", *bench.library.backward(q, k, v, out, lse, by_out, causal, "_bf16_products")),
+            Implementation("attune AMX", *bench.library.backward(q, k, v, out, lse, by_out, causal, "_amx_products"))])
 
 
 def train(bench):
@@ -457,8 +461,10 @@ def train_case(bench, variant, shape):
     passes = variant.terms * (variant.products + 3 * variant.products - 1)
     bench.rounds.run(Case("train", variant.name, text(*shape), matrix_products(passes, *shape), tolerance=variant.gradient_tolerance),
                      [*peers, Implementation("attune", run, gradients)])
-    products, of_products = trained(variant.train_symbol + ("_f32" if variant is SOFTMAX else "") + "_bf16_products")
+    by_products = lambda kind: trained(variant.train_symbol + ("_f32" if variant is SOFTMAX else "") + kind)
+    products, of_products = by_products("_bf16_products")
     if products:
         bench.rounds.run(Case("train", variant.name, text(*shape), matrix_products(passes, *shape), "bf16",
                               tolerance=REDUCED_TOLERANCE[torch.bfloat16]),
-                         [Implementation("attune f32", run, gradients), Implementation("attune", products, of_products)])
+                         [Implementation("attune f32", run, gradients), Implementation("attune", products, of_products),
+                          Implementation("attune AMX", *by_products("_amx_products"))])

@@ -50,7 +50,7 @@ class Library:
 
     def backward(self, q, k, v, out, lse, by_out, causal, products=""):
         """softmax from saved rows, gradients only: (run, gradients of q, k and v). Saving is the forward pass's, and not timed.
-        products: "" or "_bf16_products"."""
+        products: "", "_bf16_products" or "_amx_products"."""
         function = self.symbol("attune_backward" + products)
         if function is None:
             return None, None

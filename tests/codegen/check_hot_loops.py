@@ -386,11 +386,11 @@ def check_prefetch(functions, target):
 
 
 def check_tiles(functions):
-    found = [f for f in functions if "::amx_products::run<" in f.name]
+    found = [f for f in functions if "::multiply_tile<" in f.name]
     if not found:
         yield Finding("products of tiles", "there is no such function")
     for f in found:
-        where = re.sub(r"^.*::(run<\w+>).*$", r"\1 of tiles", f.name)
+        where = re.sub(r"^.*::(multiply_tile<\w+>).*$", r"\1", f.name)
         loops = f.innermost_loops(lambda loop: any(i.mnemonic == "tdpbf16ps" for i in loop))
         if not loops:
             yield Finding(where, "no loop with products")

@@ -79,8 +79,10 @@ template void bf16_products::accumulate<float, arch>(float*, index_t, index_t, f
 #endif
 
 #ifdef HOT_LOOPS_TILES
-template void multiply_by_tiles<false>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t);
-template void multiply_by_tiles<true>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t);
+template void multiply_by_tiles<false>(float*, index_t, number_pair const*, index_t, number_pair const*, index_t,
+                                       index_t);
+template void multiply_by_tiles<true>(float*, index_t, number_pair const*, index_t, number_pair const*, index_t,
+                                      index_t);
 #endif
 
 #ifdef HOT_LOOPS_PREFETCHES

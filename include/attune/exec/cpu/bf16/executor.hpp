@@ -23,7 +23,8 @@ namespace attune {
 ///        (BF16 of ARMv8.6; not decode()). It needs -mavx512bf16, -march=armv8.2-a+bf16, or a -march that has them, and
 ///        does not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors of that length (of
 ///        forward(): on any machine), slower than cpu<T>; not decode(). bfdot_emulated: the same for BFDOT.
-///        amx_tiles, amx_emulated: forward() by tiles of AMX, and its twin (exec/cpu/bf16/tiles.hpp).
+///        amx_tiles, amx_emulated: tiles of AMX, and their twin (exec/cpu/bf16/tiles.hpp); not decode(). On Intel's
+///        processors take these: their VDPBF16PS is slower than products of floats.
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
 ///                               kernels and dot products with a metric, a bias or a rotary turn are computed in float.
 /// Products of weights, values:  weights (and values after a value gate) are rounded to bf16; sums in fp32. Masses (and
@@ -94,19 +95,6 @@ constexpr bool require_bf16_products() {
     return false;
   else
     return require_bf16_products<Arch, Unit>() && has_bf16_products<Op>();
-}
-
-/// The same, and whether the unit has products of the backward pass.
-template <class Arch, class Unit, class Op>
-constexpr bool require_bf16_gradients() {
-  static_assert(
-      !Unit::forward_alone,
-      "attune: amx_tiles and amx_emulated multiply in forward() alone: use bf16_instructions (or bf16_emulated) "
-      "for forward_and_save() and vjp()");
-  if constexpr (Unit::forward_alone)
-    return false;
-  else
-    return require_bf16_products<Arch, Unit, Op>();
 }
 
 /// The same threads, for another way to multiply.

@@ -54,11 +54,12 @@ struct pair_key_memory : tile_block_memory<float, Arch, Op> {
   using contractions = typename Op::contractions;
   static constexpr index_t block = base::types::block;
 
+  typename pair_multiplier<Unit>::session session;
   index_t* first_key;      ///< the first key of the block
   number_pair* key_pairs;  ///< of one contraction after the other: [key][pair of features]
 
   pair_key_memory(arena<float>& from, problem_shape const& p)
-      : base(from, p), first_key(reinterpret_cast<index_t*>(from.take(padded<float>(1)))),
+      : base(from, p), session(pairs_of(p.width)), first_key(reinterpret_cast<index_t*>(from.take(padded<float>(1)))),
         key_pairs(reinterpret_cast<number_pair*>(from.take(block * pairs_of_keys(p, contractions::size)))) {}
 
   /// Pairs the keys [from, to) of a head of the inputs. `at` names the batch element and the head.

@@ -2,20 +2,22 @@
 // Copyright (c) 2026 The attune authors
 //
 //   S^T[key][query] = sum_c K[key][c] . Q^T[c][query]      O^T[dv][query] += sum_c V[c][dv] . P^T[c][query]
+//   dV[key][d] += sum_c P[key][c] . dO[c][d]
 //
-// The two products of the forward pass, by unit. A unit that adds pair by pair has them from the kernels of float
-// products; tiles.hpp has those that add 16 pairs together.
+// The products of the forward and the backward pass, by unit. A unit that adds pair by pair has them from the kernels
+// of float products; tiles.hpp has the units that add 16 pairs together.
 #pragma once
 
 #include <cstring>
 #include <utility>
 
 #include <attune/exec/cpu/products/microkernel.hpp>
+#include <attune/exec/cpu/products/outer.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
 
 namespace attune::exec_cpu {
 
-/// Values of a block as pairs of keys.
+/// Values, or keys, of a block as pairs of keys.
 struct paired_values {
   number_pair const* data;
   index_t of_pair, of_feature;  ///< distances
@@ -67,8 +69,12 @@ ATTUNE_NOINLINE inline void transpose_16_rows(number_pair* ATTUNE_RESTRICT to, i
 /// The products of a unit that adds pair by pair.
 template <class Unit>
 struct pair_multiplier {
-  static constexpr index_t together = 1;     ///< pairs of keys that are added together; they begin at multiples of it
-  static constexpr bool by_feature = false;  ///< whether the pairs of a feature of the values are contiguous
+  static constexpr index_t together = 1;     ///< pairs that are added together
+  static constexpr bool by_feature = false;  ///< whether the pairs of a feature are contiguous in pairs of keys
+  /// A thread makes one before it multiplies. pairs: of the features of a query.
+  struct session {
+    explicit session(index_t) {}
+  };
 
   /// out[j][query] = sum of the products of n keys with a tile's queries, for `pairs` pairs of features.
   template <class Arch>
@@ -82,16 +88,31 @@ struct pair_multiplier {
                          index_t width) {
     exec_cpu::accumulate<float, Arch>(out, values.data, values.of_pair, weights, n, width, pair_step<Unit>{});
   }
+  /// out[j][d] += sum over pairs of queries of weights[j][pair] . rows[pair][d], for n keys and the features of a
+  /// panel.
+  template <class Arch>
+  static void outer(float* out, index_t step, number_pair const* weights, number_pair const* rows, index_t pairs,
+                    index_t n) {
+    in_register_blocks<tiling<float, Arch>::rows>(n, [&](auto together_now, index_t j, index_t last) {
+      detail::outer_rows<float, Arch, together_now(), pair_step<Unit>>(out, step, weights, rows, pairs, j, last);
+    });
+  }
 
-  /// The sum of one feature and a batch of queries, with the operations of `accumulate` in their order.
+  /// One batch of sums, with the operations of the products above in their order.
   template <class Arch>
   class sum {
    public:
     using batch = xsimd::batch<float, Arch>;
     using pairs = xsimd::batch<number_pair, Arch>;
+    sum() : at_(nullptr), acc_(0.0f) {}
     explicit sum(float* at) : at_(at), acc_(0.0f) {}
+    /// Pair number c.
     void add(index_t, pairs const& a, pairs const& b) { acc_ = Unit::add_products(acc_, a, b); }
-    void finish() const { (batch::load_aligned(at_) + acc_).store_aligned(at_); }
+    void add(index_t, two_floats<Arch> const& a, two_floats<Arch> const& b) { acc_ = Unit::add_floats(acc_, a, b); }
+    /// The sum of n pairs, as `contract` has it.
+    batch total(index_t) const { return acc_; }
+    /// Adds n pairs to memory, as `accumulate` and `outer` do.
+    void finish(index_t) const { (batch::load_unaligned(at_) + acc_).store_unaligned(at_); }
 
    private:
     float* at_;

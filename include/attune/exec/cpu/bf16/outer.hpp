@@ -68,16 +68,15 @@ struct weighted_pairs {
   }
 };
 
-/// `outer_rows` pair by pair: numbers of weight 0 that are not finite count as 0. Operations have the same order.
+/// `outer` pair by pair: numbers of weight 0 that are not finite count as 0. Operations have the same order.
 template <class Unit, class Arch>
 ATTUNE_NOINLINE void outer_of_some_pairs(float* to, index_t step, number_pair const* weights, number_pair const* panel,
                                          index_t pairs, index_t n) {
   using tile = tiling<float, Arch>;
-  using batch = typename tile::batch;
   using batch_of_pairs = xsimd::batch<number_pair, Arch>;
   for (index_t j = 0; j < n; ++j)
     for (int v = 0; v < tile::vectors; ++v) {
-      batch acc(0.0f);
+      typename pair_multiplier<Unit>::template sum<Arch> sum(to + j * step + v * tile::lanes);
       for (index_t c = 0; c < pairs; ++c) {
         number_pair const w = weights[j * tile::lanes + c], counts = halves_not_zero(w);
         alignas(64) number_pair own[tile::lanes];
@@ -85,10 +84,9 @@ ATTUNE_NOINLINE void outer_of_some_pairs(float* to, index_t step, number_pair co
           number_pair const x = panel[c * tile::queries + v * tile::lanes + l];
           own[l] = (x & counts) | (finite_or_zero(x) & ~counts);
         }
-        acc = Unit::add_products(acc, batch_of_pairs(w), batch_of_pairs::load_aligned(own));
+        sum.add(c, batch_of_pairs(w), batch_of_pairs::load_aligned(own));
       }
-      float* const at = to + j * step + v * tile::lanes;
-      (batch::load_unaligned(at) + acc).store_unaligned(at);
+      sum.finish(pairs);
     }
 }
 
@@ -102,26 +100,22 @@ void outer_of_pairs(float* to, index_t step, number_pair const* weights, number_
   constexpr index_t panel = pair_panels<Arch>::width;
   index_t const pairs = pair_panels<Arch>::rows(count);
   for (index_t first = 0; first < width; first += panel, to += panel, rows += pairs * panel) {
-    if (!finite) {
+    if (finite)
+      pair_multiplier<Unit>::template outer<Arch>(to, step, weights, rows, pairs, n);
+    else
       detail::outer_of_some_pairs<Unit, Arch>(to, step, weights, rows, pairs, n);
-      continue;
-    }
-    in_register_blocks<tiling<float, Arch>::rows>(n, [&](auto together, index_t j, index_t last) {
-      detail::outer_rows<float, Arch, together(), pair_step<Unit>>(to, step, weights, rows, pairs, j, last);
-    });
   }
 }
 
-/// to[d][query] += sum over n pairs of keys of keys[pair][d] . weights[pair][query]. `finite`: whether the keys contain
-/// neither NaN nor infinity.
+/// to[d][query] += sum over n pairs of keys, in whole groups, of keys(pair, d) . weights[pair][query]. `finite`:
+/// whether the keys contain neither NaN nor infinity.
 template <class Unit, class Arch>
-void accumulate_pairs_of_keys(float* to, number_pair const* keys, number_pair const* weights, index_t n, index_t width,
-                              bool finite) {
+void accumulate_pairs_of_keys(float* to, paired_values const& keys, number_pair const* weights, index_t n,
+                              index_t width, bool finite) {
   if (finite)
-    accumulate<float, Arch>(to, keys, width, weights, n, width, pair_step<Unit>{});
+    pair_multiplier<Unit>::template accumulate<Arch>(to, keys, weights, n, width);
   else
-    detail::accumulate_some_pairs<Unit, Arch>(to, {keys, width, 1}, width, weights, n,
-                                              detail::weighted_pairs<Arch>{weights});
+    detail::accumulate_some_pairs<Unit, Arch>(to, keys, width, weights, n, detail::weighted_pairs<Arch>{weights});
 }
 
 }  // namespace attune::exec_cpu

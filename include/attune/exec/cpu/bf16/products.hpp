@@ -4,13 +4,13 @@
 //   S^T[key][query] = sum_c K[key][c] . Q^T[c][query]      O^T[dv][query] += sum_c V[c][dv] . P^T[c][query]
 //
 // The two products of a tile on pairs of bf16 numbers: c counts pairs of features (keys.hpp), then pairs of keys.
-// Values are paired once per block for all tiles of a task, the masses of a block by each tile. Pairs of keys begin at
-// even keys, so no bit depends on where a block or a row's keys begin.
+// Values are paired once per block for all tiles of a task, the masses of a block by each tile (groups.hpp).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
+#include <attune/exec/cpu/bf16/groups.hpp>
 #include <attune/exec/cpu/bf16/keys.hpp>
 #include <attune/exec/cpu/tile/masses.hpp>
 
@@ -22,43 +22,21 @@ struct pair_block_memory : pair_key_memory<Arch, Op, Unit> {
   using base = pair_key_memory<Arch, Op, Unit>;
   using base::block;
   using contractions = typename Op::contractions;
-  using multiplier = pair_multiplier<Unit>;
+  using groups = paired_groups<Unit, block>;
   static constexpr int queries = base::types::queries;
-  static constexpr index_t keys_together = 2 * multiplier::together;
-  static constexpr index_t most_pairs = block / 2 + multiplier::together;  ///< of a block, in whole groups
   /// Value sums of self-adjusted rows are subtracted from one another: they stay products of floats.
   static constexpr bool pairs_values = !base::types::adjusted;
 
-  number_pair* value_pairs;   ///< [pair of keys][feature], or [feature][pair of keys]
+  number_pair* value_pairs;   ///< in groups
   number_pair* weight_pairs;  ///< of a tile: [pair of keys][query]
   bfloat16* value_rows;       ///< two rows of values, then a row of zeros
-  number_pair* group;         ///< a group of pairs of keys, before it is transposed: [pair of keys][feature]
+  number_pair* group;         ///< a group, before it is transposed
 
   pair_block_memory(arena<float>& from, problem_shape const& p)
-      : base(from, p), value_pairs(reinterpret_cast<number_pair*>(from.take(most_pairs * p.value_width))),
-        weight_pairs(reinterpret_cast<number_pair*>(from.take(most_pairs * queries))),
+      : base(from, p), value_pairs(reinterpret_cast<number_pair*>(from.take(groups::size(p.value_width)))),
+        weight_pairs(reinterpret_cast<number_pair*>(from.take(groups::size(queries)))),
         value_rows(reinterpret_cast<bfloat16*>(from.take(3 * 2 * pairs_of(p.value_width)))),
-        group(reinterpret_cast<number_pair*>(
-            from.take(multiplier::by_feature ? multiplier::together * p.value_width : 0))) {}
-
-  /// The values from the pair with key `first` on, which begins a group.
-  paired_values values_from(index_t first, index_t width) const {
-    index_t const before = (first - *this->first_key / keys_together * keys_together) / 2;
-    if constexpr (multiplier::by_feature)
-      return {value_pairs + before, 1, most_pairs};
-    else
-      return {value_pairs + before * width, width, 1};
-  }
-  /// True if the pairs [from, to) contain no NaN and no infinity.
-  static bool finite(paired_values const& values, index_t from, index_t to, index_t width) {
-    if constexpr (multiplier::by_feature) {
-      for (index_t d = 0; d < width; ++d)
-        if (!finite_pairs(values.data + d * values.of_feature + from, to - from)) return false;
-      return true;
-    } else {
-      return finite_pairs(values.data + from * width, (to - from) * width);
-    }
-  }
+        group(reinterpret_cast<number_pair*>(from.take(groups::room(p.value_width)))) {}
 
   /// Whether a tile reads a field of the keys as floats.
   static constexpr bool reads_floats(field f) {
@@ -91,48 +69,21 @@ struct pair_block_memory : pair_key_memory<Arch, Op, Unit> {
   template <class View>
   void pack_values([[maybe_unused]] inputs<Op, View> const& in, problem_shape const& p, tile_place const& at,
                    index_t from, index_t to) const {
-    index_t const width = p.value_width, row = 2 * pairs_of(width), start = from / keys_together * keys_together;
-    index_t const end = (to + keys_together - 1) / keys_together * keys_together;
+    index_t const width = p.value_width, row = 2 * pairs_of(width);
     std::fill_n(value_rows + 2 * row, row, bfloat16());
-    for (index_t j = start; j < end; j += 2) {
-      index_t const c = (j - start) / 2;
-      number_pair* const next =
-          multiplier::by_feature ? group + c % multiplier::together * width : value_pairs + c * width;
-      bfloat16 const* half[2];
-      for (index_t n = 0; n < 2; ++n) {
-        half[n] = value_rows + 2 * row;
-        if (j + n < from || j + n >= to) continue;
-        half[n] = value_rows + n * row;
-        if constexpr (Op::has_value_gate) {
-          pair_row(value_rows + n * row, this->gated + (j + n - from) * width, 1, width);
-        } else {
-          auto const* const x = in.v.row(at.b, p.group(at.h, p.value_heads), j + n);
-          pair_row(value_rows + n * row, x, in.v.steps().feature, width);
-        }
-      }
-      pair_rows(next, half[0], half[1], width);
-      if constexpr (multiplier::by_feature) {
-        static_assert(multiplier::together == 16, "attune: a group is transposed at once");
-        if (c % 16 == 15) transpose_16_rows(value_pairs + c / 16 * 16, most_pairs, group, width);
-      }
-    }
+    groups::pack(value_pairs, group, from, to, width, [&](index_t j, int n) {
+      if (j < from || j >= to) return value_rows + 2 * row;
+      bfloat16* const rounded = value_rows + n * row;
+      if constexpr (Op::has_value_gate)
+        pair_row(rounded, this->gated + (j - from) * width, 1, width);
+      else
+        pair_row(rounded, in.v.row(at.b, p.group(at.h, p.value_heads), j), in.v.steps().feature, width);
+      return rounded;
+    });
   }
 };
 
 namespace detail {
-
-/// The masses of n keys in pairs: [pair][query]. `lead` keys before the first one have mass 0.
-template <class Unit, class Arch>
-ATTUNE_NOINLINE void pair_weights(number_pair* to, float const* weights, index_t lead, index_t n) {
-  using tile = tiling<float, Arch>;
-  using batch = typename tile::batch;
-  auto const mass = [&](index_t j, int v) {
-    return j < 0 || j >= n ? batch(0.0f) : batch::load_aligned(weights + j * tile::queries + v * tile::lanes);
-  };
-  for (index_t j = -lead; j < n; j += 2, to += tile::queries)
-    for (int v = 0; v < tile::vectors; ++v)
-      Unit::rounded(mass(j, v), mass(j + 1, v)).store_aligned(to + v * tile::lanes);
-}
 
 /// The sum of `accumulate` over pairs, but of some numbers those that are not finite count as 0: 0 * NaN would be NaN.
 /// counts(pair, lane): ones in the bits of the numbers of `values` that count as they are. Operations have the order of
@@ -154,7 +105,7 @@ ATTUNE_NOINLINE void accumulate_some_pairs(float* to, paired_values const& value
         }
         sum.add(c, pairs::load_aligned(own), pairs::load_aligned(weights + c * tile::queries + v * tile::lanes));
       }
-      sum.finish();
+      sum.finish(n);
     }
 }
 
@@ -186,17 +137,14 @@ void add_weighted_values(tile_view<float, Arch, Op> const& tile, row_block<float
   if constexpr (!pair_block_memory<Arch, Op, Unit>::pairs_values) {
     add_values(tile, floats, s, weights, bits, sum);
   } else {
-    using own = pair_block_memory<Arch, Op, Unit>;
-    constexpr index_t together = own::multiplier::together;
-    index_t const width = tile.p->value_width, lead = s.first % own::keys_together, pairs = pairs_of(s.n + lead);
-    index_t const n = (pairs + together - 1) / together * together;
-    paired_values const values = memory.values_from(s.first - lead, width);
-    detail::pair_weights<Unit, Arch>(memory.weight_pairs, weights, lead, s.n);
-    std::fill_n(memory.weight_pairs + pairs * own::queries, (n - pairs) * own::queries, number_pair(0));
+    using groups = typename pair_block_memory<Arch, Op, Unit>::groups;
+    index_t const width = tile.p->value_width, lead = groups::lead(s.first);
+    paired_values const values = groups::from_key(memory.value_pairs, *memory.first_key, s.first, width);
+    index_t const n = groups::template pair_weights<Arch>(memory.weight_pairs, weights, s.first, s.n);
     // Pairs with a key that some row does not see.
     index_t const before = pairs_of(s.full_first + lead), after = (std::max)(before, (s.full_last + lead) / 2);
-    if (own::finite(values, 0, before, width) && own::finite(values, after, n, width))
-      own::multiplier::template accumulate<Arch>(sum, values, memory.weight_pairs, n, width);
+    if (groups::finite(values, 0, before, width) && groups::finite(values, after, n, width))
+      groups::multiplier::template accumulate<Arch>(sum, values, memory.weight_pairs, n, width);
     else
       detail::accumulate_some_pairs<Unit, Arch>(sum, values, width, memory.weight_pairs, n,
                                                 detail::seen_pairs{s, bits, lead});

@@ -73,7 +73,6 @@ ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
 struct bf16_emulated {
   static constexpr bool there = true;           ///< whether this code is compiled for a machine that can
   using twin = bf16_emulated;                   ///< the same bits on any machine
-  static constexpr bool forward_alone = false;  ///< whether it has no gradients
   static void enter(char const*) {}             ///< a call by the unit begins: throws where the system refuses it
   template <class Arch>
   static constexpr bool of_vectors = true;  ///< whether it works on batches of Arch
@@ -123,7 +122,7 @@ struct bf16_emulated {
 };
 
 struct bfdot_emulated {
-  static constexpr bool there = true, forward_alone = false;
+  static constexpr bool there = true;
   using twin = bfdot_emulated;
   static void enter(char const*) {}
   template <class Arch>
@@ -157,7 +156,7 @@ struct bfdot_emulated {
 };
 
 struct bf16_instructions {
-  static constexpr bool there = exec_cpu::multiplies_bf16 || exec_cpu::has_bfdot, forward_alone = false;
+  static constexpr bool there = exec_cpu::multiplies_bf16 || exec_cpu::has_bfdot;
   static void enter(char const*) {}
   using twin = std::conditional_t<exec_cpu::has_bfdot, bfdot_emulated, bf16_emulated>;
   template <class Arch>

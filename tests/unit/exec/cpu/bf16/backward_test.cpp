@@ -17,6 +17,7 @@ TEST_SUITE("backward by bf16 products") {
     for (few_extents const& x : all) {
       check_backward(soft, x);
       check_backward_of<bfdot_emulated>(soft, x, 0);
+      check_backward_of_tiles(soft, x);
     }
   }
 
@@ -58,12 +59,15 @@ TEST_SUITE("backward by bf16 products") {
       rounded_cotangents<decltype(op)> const d(p);
       cotangents<decltype(op), tensor<float const>> by;
       by.out = p.by_out().view<tensor<float const>>();  // not rounded, as q, k and v
-      each_pair_unit([&]<class Unit>(Unit) {
+      auto const check = [&]<class Unit>(Unit) {
         auto const g = vjp(products_of<float, Unit>(cpu<float>(1)), op, p.inputs<tensor<float const>>(), by);
         for (field f : {field::q, field::k})
           CHECK(std::count(g.of(f).values.begin(), g.of(f).values.end(), 0.0f) == e.width);
         CHECK(g.of(field::v).values == d.out.floats);
-      });
+      };
+      each_pair_unit(check);
+      check(amx_emulated{});
+      if_there<amx_tiles>(check);
     }
   }
 
@@ -74,31 +78,36 @@ TEST_SUITE("backward by bf16 products") {
     table_mask const mask(sees::causal, e);
     auto op = soft;
     op.mask = mask.mask();
-    products_of<float, bf16_emulated> const exec(cpu<float>(2));
-    problem<decltype(op)> p(e, random);
-    cotangents<decltype(op), tensor<float const>> by;
-    by.out = p.by_out().view<tensor<float const>>();
-    auto const given = vjp(exec, op, p.inputs<tensor<float const>>(), by);
-    auto const whole = p.inputs<tensor<float const>>();
-    auto const element = [](tensor<float const> const& x, index_t b) {
-      shape e_of = x.extents();
-      e_of.batch = 1;
-      return tensor<float const>(x.row(b, 0, 0), e_of, x.steps());
-    };
-    for (index_t b = 0; b < e.batch; ++b) {
-      cotangents<decltype(op), tensor<float const>> own;
-      own.out = element(by.out, b);
-      auto const alone =
-          vjp(exec, op, {.q = element(whole.q, b), .k = element(whole.k, b), .v = element(whole.v, b)}, own);
-      for (field f : {field::q, field::k, field::v}) {
-        auto const& x = alone.of(f).values;
-        CHECK(std::equal(x.begin(), x.end(), given.of(f).values.begin() + b * index_t(x.size())));
+    auto const check = [&]<class Unit>(Unit) {
+      products_of<float, Unit> const exec(cpu<float>(2));
+      problem<decltype(op)> p(e, random);
+      cotangents<decltype(op), tensor<float const>> by;
+      by.out = p.by_out().view<tensor<float const>>();
+      auto const given = vjp(exec, op, p.inputs<tensor<float const>>(), by);
+      auto const whole = p.inputs<tensor<float const>>();
+      auto const element = [](tensor<float const> const& x, index_t b) {
+        shape e_of = x.extents();
+        e_of.batch = 1;
+        return tensor<float const>(x.row(b, 0, 0), e_of, x.steps());
+      };
+      for (index_t b = 0; b < e.batch; ++b) {
+        cotangents<decltype(op), tensor<float const>> own;
+        own.out = element(by.out, b);
+        auto const alone =
+            vjp(exec, op, {.q = element(whole.q, b), .k = element(whole.k, b), .v = element(whole.v, b)}, own);
+        for (field f : {field::q, field::k, field::v}) {
+          auto const& x = alone.of(f).values;
+          CHECK(std::equal(x.begin(), x.end(), given.of(f).values.begin() + b * index_t(x.size())));
+        }
       }
-    }
-    rounded_cotangents<decltype(op)> const d(p);
-    round_to_bf16(p);
-    by.out = d.out.view<tensor<float const>>();
-    CHECK(different(given, vjp(exec, op, p.inputs<tensor<float const>>(), by)) == "");
+      rounded_cotangents<decltype(op)> const d(p);
+      round_to_bf16(p);
+      by.out = d.out.view<tensor<float const>>();
+      CHECK(different(given, vjp(exec, op, p.inputs<tensor<float const>>(), by)) == "");
+    };
+    check(bf16_emulated{});
+    check(amx_emulated{});
+    if_there<amx_tiles>(check);
   }
 
   TEST_CASE("NaN and infinities reach the gradients that they reach in float, and no others") {
@@ -111,9 +120,9 @@ TEST_SUITE("backward by bf16 products") {
       problem<decltype(op)> p(e, random);
       round_to_bf16(p);
       rounded_cotangents<decltype(op)> d(p);
-      auto const compare = [&](std::string const& what) {
+      auto const compare_of = [&]<class Unit>(Unit, std::string const& what) {
         auto const by = d.of<tensor<float const>>();
-        auto const g = vjp(products_of<float, bf16_emulated>(cpu<float>(1)), op, p.inputs<tensor<float const>>(), by);
+        auto const g = vjp(products_of<float, Unit>(cpu<float>(1)), op, p.inputs<tensor<float const>>(), by);
         auto const floats = vjp(cpu<float>(1), op, p.inputs<tensor<float const>>(), by);
         int other = 0, broken = 0;
         for (std::size_t f = 0; f < g.fields.size(); ++f)
@@ -124,6 +133,10 @@ TEST_SUITE("backward by bf16 products") {
           }
         CHECK_MESSAGE(other == 0, "mask " << int(kind) << ", " << what << ": " << other << " numbers differ");
         return broken;
+      };
+      auto const compare = [&](std::string const& what) {
+        if_there<amx_tiles>([&]<class Unit>(Unit unit) { compare_of(unit, what + ", tiles"); });
+        return compare_of(bf16_emulated{}, what) + compare_of(amx_emulated{}, what + ", emulated tiles");
       };
       CHECK(compare("nothing") == 0);
       int broken = 0;
@@ -149,6 +162,7 @@ TEST_SUITE("backward by bf16 products") {
   TEST_CASE("random problems, fixed seed") {
     double largest = 0;
     for (index_t n = 0; n < case_count(0.2); ++n) check_drawn(soft, std::uint64_t(n + 1), 0, &largest);
+    for (index_t n = 0; n < case_count(0.2); ++n) check_drawn<amx_emulated>(soft, std::uint64_t(n + 1), 0, &largest);
     MESSAGE("largest share of a bound: " << largest);
   }
 }

@@ -154,6 +154,23 @@ TEST_SUITE("forward by bf16 products") {
           wrong += got.data()[at] != sum || onto.data()[at] != added;
         }
       CHECK_MESSAGE(wrong == 0, rows << " rows, " << pairs << " pairs");
+      if (pairs > tile::lanes) return;
+      // outer(): rows of sums lie apart, rows of weights hold the pairs of a tile.
+      index_t const apart = tile::queries + 5;
+      std::vector<float> sums(std::size_t(rows * apart), 1.0f), same = sums;
+      std::vector<number_pair> weights(std::size_t(rows * tile::lanes));
+      for (index_t r = 0; r < rows; ++r)
+        for (index_t c = 0; c < pairs; ++c) weights[std::size_t(r * tile::lanes + c)] = a[std::size_t(r * step + c)];
+      multiplier::template outer<xsimd::default_arch>(sums.data(), apart, weights.data(), b.data(), pairs, rows);
+      for (index_t r = 0; r < rows; ++r)
+        for (index_t l = 0; l < tile::queries; l += tile::lanes) {
+          typename multiplier::template sum<xsimd::default_arch> sum(&same[std::size_t(r * apart + l)]);
+          for (index_t c = 0; c < pairs; ++c)
+            sum.add(c, xsimd::batch<number_pair>(a[std::size_t(r * step + c)]),
+                    xsimd::batch<number_pair>::load_aligned(b.data() + c * tile::queries + l));
+          sum.finish(pairs);
+        }
+      CHECK_MESSAGE(sums == same, "outer: " << rows << " rows, " << pairs << " pairs");
     };
     for (index_t rows : {1, 16, 23})
       for (index_t pairs : {1, 16, 17, 64}) {

@@ -218,9 +218,15 @@ void check_backward(Op const& op, problem_extents const& e, int gates = 0) {
   check_backward_of<bf16_emulated>(op, e, gates);
   if constexpr (bf16_instructions::there) check_backward_of<bf16_instructions>(op, e, gates);
 }
+/// The same by tiles.
+template <class Op>
+void check_backward_of_tiles(Op const& op, problem_extents const& e, int gates = 0) {
+  check_backward_of<amx_emulated>(op, e, gates);
+  if constexpr (amx_tiles::there) check_backward_of<amx_tiles>(op, e, gates);
+}
 
 /// One random problem: forward and backward within their bounds, the same bits by two threads.
-template <class Op>
+template <class Unit = bf16_emulated, class Op>
 void check_drawn(Op op, std::uint64_t seed, int gates, double* largest) {
   rng random(seed);
   attune::testing::detail::normal_numbers numbers(seed);
@@ -240,7 +246,7 @@ void check_drawn(Op op, std::uint64_t seed, int gates, double* largest) {
   round_to_bf16(p);
   if (gates > 0) p.change(field::v, [](double x, index_t, index_t, index_t) { return std::fabs(x); });
   rounded_cotangents<Op> const d(p);
-  products_of<float, bf16_emulated> const one(cpu<float>(1)), two(cpu<float>(2));
+  products_of<float, Unit> const one(cpu<float>(1)), two(cpu<float>(2));
   auto const in = p.template inputs<tensor<float const>>();
   auto const by = d.template of<tensor<float const>>();
   auto const g = vjp(one, op, in, by);

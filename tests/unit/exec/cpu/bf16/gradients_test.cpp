@@ -88,6 +88,7 @@ TEST_SUITE("backward by bf16 products of every kind of row") {
                             .gate_width = 5,
                             .key_heads = 2};
     check_backward(gated_and_grounded, e);
+    check_backward_of_tiles(gated_and_grounded, e);
     check_backward(two_products, e);
   }
 
@@ -96,12 +97,15 @@ TEST_SUITE("backward by bf16 products of every kind of row") {
     check_backward(attention(kernel::dot_product{}, normalizer::affine<>{0.7, 1.2}, mask::runtime{}), e);
     check_backward(adjusted, e);
     check_backward(gated, e, 2);
+    check_backward_of_tiles(gated, e, 2);
   }
 
   TEST_CASE("weights with a factor that a second product makes") {
     problem_extents const e{
         .heads = 4, .queries = 11, .keys = 70, .width = 6, .value_width = 9, .gate_width = 7, .key_heads = 2};
-    check_backward(attention(kernel::dot_product{}, weight_sigmoid{}, mask::runtime{}), e);
+    auto const op = attention(kernel::dot_product{}, weight_sigmoid{}, mask::runtime{});
+    check_backward(op, e);
+    check_backward_of_tiles(op, e);
   }
 
   TEST_CASE("sums over later keys with rows that are read at them; turned queries and keys") {

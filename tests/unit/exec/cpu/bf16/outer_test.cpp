@@ -172,8 +172,10 @@ TEST_SUITE("backward products of bf16 pairs") {
                 }
               aligned_copy<float> w(weights), to(start);
               aligned_copy<number_pair> by(std::vector<number_pair>(std::size_t(pairs * tile::queries)));
-              exec_cpu::detail::pair_weights<Unit, arch>(by.data(), w.data(), lead, keys);
-              accumulate_pairs_of_keys<Unit, arch>(to.data(), of_keys.data(), by.data(), pairs, width, !broken);
+              using groups = paired_groups<Unit, tile::key_block>;
+              CHECK(groups::template pair_weights<arch>(by.data(), w.data(), lead, keys) == pairs);
+              accumulate_pairs_of_keys<Unit, arch>(to.data(), {of_keys.data(), width, 1}, by.data(), pairs, width,
+                                                   !broken);
               std::vector<float> expected = start;
               for (index_t d = 0; d < width; ++d)
                 for (index_t l = 0; l < tile::queries; ++l) {

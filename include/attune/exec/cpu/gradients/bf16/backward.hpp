@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <attune/exec/cpu/bf16/forward.hpp>
+#include <attune/exec/cpu/bf16/tiles.hpp>
 #include <attune/exec/cpu/gradients/backward.hpp>
 #include <attune/exec/cpu/gradients/bf16/products.hpp>
 #include <attune/exec/cpu/gradients/stored.hpp>
@@ -57,8 +58,9 @@ template <class Arch, class Unit, class Op>
 saved_rows<float, Op> forward_and_save(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                                        inputs<Op, tensor<float const>> const& in, outputs<Op, float> const& out) {
   saved_rows<float, Op> all;
-  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
+    Unit::enter("forward_and_save");
     detail::check_outputs("forward_and_save", out, p);
     all = {op, p};
     exec_cpu::forward_of_pairs<Arch, Unit>(exec_cpu::of_tensors(exec), op, in, p, out, all);
@@ -70,8 +72,9 @@ template <class Arch, class Unit, class Op>
 void forward_and_save(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                       inputs<Op, tensor<float const>> const& in, outputs<Op, float> const& out,
                       std::span<float> memory) {
-  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
+    Unit::enter("forward_and_save");
     detail::check_outputs("forward_and_save", out, p);
     auto rows = detail::rows_in<Op>("forward_and_save", memory, p);
     std::fill(memory.begin(), memory.end(), 0.0f);
@@ -95,8 +98,9 @@ template <class Arch, class Unit, class Op>
 dense_gradients<float> vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                            inputs<Op, tensor<float const>> const& in, saved_rows<float, Op> const& saved,
                            cotangents<Op, tensor<float const>> const& d, dense_gradients<float> memory = {}) {
-  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+    Unit::enter("vjp");
     return exec_cpu::fused_vjp<exec_cpu::pair_products<Unit>>(
         exec_cpu::of_tensors(exec), op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
   } else {
@@ -107,8 +111,9 @@ dense_gradients<float> vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& 
 template <class Arch, class Unit, class Op>
 dense_gradients<float> vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                            inputs<Op, tensor<float const>> const& in, cotangents<Op, tensor<float const>> const& d) {
-  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+    Unit::enter("vjp");
     return vjp(exec, op, in, exec_cpu::rows_of_pairs<Arch, Unit>(exec_cpu::of_tensors(exec), op, in, p), d);
   } else {
     return {};
@@ -121,8 +126,9 @@ template <class Arch, class Unit, class Op>
 void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
          std::span<float const> saved, cotangents<Op, tensor<float const>> const& d,
          gradient_outputs<Op, float> const& to) {
-  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+    Unit::enter("vjp");
     exec_cpu::fused_vjp<exec_cpu::pair_products<Unit>>(
         exec_cpu::of_tensors(exec), op, in, p, detail::rows_in<Op>("vjp", saved, p), d, [](index_t) { return true; },
         detail::views_of(to, op, in));
@@ -133,8 +139,9 @@ template <class Arch, class Unit, class Op>
 void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
          saved_rows<float, Op> const& saved, cotangents<Op, tensor<float const>> const& d,
          gradient_outputs<Op, float> const& to) {
-  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+    Unit::enter("vjp");
     exec_cpu::fused_vjp<exec_cpu::pair_products<Unit>>(
         exec_cpu::of_tensors(exec), op, in, p, detail::view_of<float, Op>(saved), d, [](index_t) { return true; },
         detail::views_of(to, op, in));
@@ -144,8 +151,9 @@ void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, ten
 template <class Arch, class Unit, class Op>
 void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
          cotangents<Op, tensor<float const>> const& d, gradient_outputs<Op, float> const& to) {
-  if constexpr (exec_cpu::require_bf16_gradients<Arch, Unit, Op>()) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+    Unit::enter("vjp");
     vjp(exec, op, in, exec_cpu::rows_of_pairs<Arch, Unit>(exec_cpu::of_tensors(exec), op, in, p), d, to);
   }
 }

@@ -22,10 +22,11 @@ struct pair_gradient_memory : pair_key_memory<Arch, Op, Unit> {
   using base = pair_key_memory<Arch, Op, Unit>;
   using base::block;
   using tile = tiling<float, Arch>;
-  static constexpr index_t most_rows = block / 2 + 1;  ///< pairs of keys of a block
+  using groups = paired_groups<Unit, block>;
 
   number_pair* value_pairs;  ///< [key][pair of features], after the value gate
-  number_pair* key_rows;     ///< of one contraction after the other: [pair of keys][feature]
+  number_pair* key_rows;     ///< of one contraction after the other: in groups
+  number_pair* group;        ///< a group, before it is transposed
   number_pair* by_keys;      ///< gradients of a tile: [pair of keys][query]
   number_pair* by_queries;   ///< gradients or weights of a tile: [key][pair of queries]
   bfloat16* zeros;           ///< a row
@@ -34,7 +35,8 @@ struct pair_gradient_memory : pair_key_memory<Arch, Op, Unit> {
   pair_gradient_memory(arena<float>& from, problem_shape const& p)
       : base(from, p), value_pairs(reinterpret_cast<number_pair*>(from.take(block * pairs_of(p.value_width)))),
         key_rows(reinterpret_cast<number_pair*>(from.take(rows_before(p, base::contractions::size)))),
-        by_keys(reinterpret_cast<number_pair*>(from.take(most_rows * tile::queries))),
+        group(reinterpret_cast<number_pair*>(from.take(groups::room(2 * widest(p))))),
+        by_keys(reinterpret_cast<number_pair*>(from.take(groups::size(tile::queries)))),
         by_queries(reinterpret_cast<number_pair*>(from.take(block * tile::lanes))),
         zeros(reinterpret_cast<bfloat16*>(from.take(widest(p)))), finite(from.take(base::contractions::size)) {}
 
@@ -46,12 +48,10 @@ struct pair_gradient_memory : pair_key_memory<Arch, Op, Unit> {
     base::each_paired([&]<class C>(C, int number) {
       index_t const width = p.width_of(C::y::of);
       paired_keys const keys = this->keys_of(p, number);
-      auto const row = [&](index_t j) {
+      groups::pack(key_rows + rows_before(p, number), group, from, to, width, [&](index_t j, int) {
         return j < from || j >= to ? zeros : reinterpret_cast<bfloat16 const*>(keys.data + (j - from) * keys.step);
-      };
-      number_pair *const begin = key_rows + rows_before(p, number), *next = begin;
-      for (index_t j = from / 2 * 2; j < to; j += 2, next += width) pair_rows(next, row(j), row(j + 1), width);
-      finite[number] = float(finite_pairs(begin, next - begin));
+      });
+      finite[number] = float(finite_pairs(keys.data, (to - from) * keys.step));
     });
     index_t const step = pairs_of(p.value_width);
     for (index_t j = from; j < to; ++j) {
@@ -63,17 +63,16 @@ struct pair_gradient_memory : pair_key_memory<Arch, Op, Unit> {
     }
   }
 
-  /// Pairs of the keys of contraction `number`, a plain product: from the pair with key `first` on.
-  number_pair const* rows_of(problem_shape const& p, int number, index_t first) const {
-    index_t const before = rows_before(p, number), width = (rows_before(p, number + 1) - before) / most_rows;
-    return key_rows + before + (first / 2 - *this->first_key / 2) * width;
+  /// Pairs of the keys of contraction `number`, a plain product, from key `first` on.
+  paired_values rows_of(problem_shape const& p, int number, index_t first, index_t width) const {
+    return groups::from_key(key_rows + rows_before(p, number), *this->first_key, first, width);
   }
 
  private:
   /// The elements of key_rows of the contractions before contraction `number`.
   static index_t rows_before(problem_shape const& p, int number) {
     index_t sum = 0;
-    base::each_paired([&]<class C>(C, int n) { sum += n < number ? most_rows * p.width_of(C::y::of) : 0; });
+    base::each_paired([&]<class C>(C, int n) { sum += n < number ? groups::size(p.width_of(C::y::of)) : 0; });
     return sum;
   }
   /// Pairs of the widest key.
@@ -104,20 +103,20 @@ struct pair_cotangents {
   }
   /// <do, x> of a batch of rows, in the order in which `gains` sums. x: [d][query], not rounded.
   static batch inner(float const* d_out, float const* x, index_t width) {
-    batch sum(0.0f);
+    typename pair_multiplier<Unit>::template sum<Arch> sum;
     auto const two = [&](float const* from, index_t d) {
       batch const first = batch::load_aligned(from + d * tile::queries);
       return two_floats<Arch>{first, d + 1 < width ? batch::load_aligned(from + (d + 1) * tile::queries) : batch(0.0f)};
     };
-    for (index_t d = 0; d < width; d += 2) sum = Unit::add_floats(sum, two(d_out, d), two(x, d));
-    return sum;
+    for (index_t d = 0; d < width; d += 2) sum.add(d / 2, two(d_out, d), two(x, d));
+    return sum.total(pairs_of(width));
   }
   template <class Op, class Memory>
   static void gains(float* gain, float const*, float const* packed, tile_rows<float, Arch, Op> const& rows,
                     inputs<Op, tensor<float const>> const&, seen_block const& s, Memory const& memory, index_t) {
     index_t const step = pairs_of(rows.p->value_width);
-    contract<float, Arch>(gain, memory.value_pairs + (s.first - *memory.first_key) * step, step,
-                          reinterpret_cast<number_pair const*>(packed), step, s.n, pair_step<Unit>{});
+    pair_multiplier<Unit>::template contract<Arch>(gain, memory.value_pairs + (s.first - *memory.first_key) * step,
+                                                   step, reinterpret_cast<number_pair const*>(packed), step, s.n);
   }
   template <class Memory>
   static void add_to_values(float* to, index_t step, float const* weights, float const* packed, Memory const* memory,
@@ -169,10 +168,10 @@ struct pair_contraction_vjp : detail::feature_vjp<C, float, Arch> {
   static void pull(float const* ds, vjp_tile<float> const& t, key_block_place const& b, Memory const& memory,
                    int number, gradient_sinks<float>& to) {
     problem_shape const& p = *t.place.p;
-    index_t const width = p.width_of(base::query), lead = b.first % 2, pairs = pairs_of(b.n + lead);
-    number_pair const* const keys = memory.rows_of(p, number, b.first);
-    detail::pair_weights<Unit, Arch>(memory.by_keys, ds, lead, b.n);
-    accumulate_pairs_of_keys<Unit, Arch>(t.own, keys, memory.by_keys, pairs, width, memory.finite[number] != 0.0f);
+    index_t const width = p.width_of(base::query);
+    index_t const pairs = Memory::groups::template pair_weights<Arch>(memory.by_keys, ds, b.first, b.n);
+    accumulate_pairs_of_keys<Unit, Arch>(t.own, memory.rows_of(p, number, b.first, width), memory.by_keys, pairs, width,
+                                         memory.finite[number] != 0.0f);
     key_rows<float> const& rows = to.rows(C::y::of);
     if (rows.data == nullptr) return;
     detail::pair_queries<Unit, Arch>(memory.by_queries, ds, b.n);

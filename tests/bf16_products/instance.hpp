@@ -24,8 +24,12 @@ namespace attune::instances {
 
 namespace detail {
 
-/// The executor under test: the instructions where there are any.
+/// The unit under test: the instructions where there are any, or -DATTUNE_PRODUCTS_UNIT=amx_emulated (amx_tiles, ...).
+#ifdef ATTUNE_PRODUCTS_UNIT
+using products_unit = ATTUNE_PRODUCTS_UNIT;
+#else
 using products_unit = std::conditional_t<bf16_instructions::there, bf16_instructions, bf16_emulated>;
+#endif
 using products_executor = cpu_bf16_products<xsimd::default_arch, float, products_unit>;
 
 /// What has products of bf16 and a bound that is written down without the numbers of a gate.

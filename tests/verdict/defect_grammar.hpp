@@ -50,7 +50,7 @@ inline constexpr defect_words words_of_faults[] = {
     {"a weight wrong", "the weight of key|keys missing:|keys counted twice:"},
     {"neighbor's batch", "keys and values of the next batch element"},
     {"neighbor's head", "keys and values of the next key head|key heads interleaved"},
-    {"lse in base 2", "lse in base 2"},
+    {"lse in base 2", "lse in base 2|only the lse is wrong"},
     {"lse off", "lse|only the lse is wrong"}};
 static_assert(std::size(words_of_faults) == std::size_t(fault::count));
 inline char const* name_of(fault f) { return words_of_faults[std::size_t(f)].name; }
@@ -158,11 +158,12 @@ struct drawn_case : private drawn_numbers {
   }
 };
 
-/// Whether the cause begins with one of the names, which '|' separates.
+/// Whether the cause, or the observation where there is none, begins with one of the names, which '|' separates.
 inline bool says(testing::verdict_report const& r, std::string const& causes) {
   for (std::size_t from = 0; !causes.empty() && from <= causes.size();) {
     std::size_t const to = std::min(causes.find('|', from), causes.size());
-    if (r.cause() != nullptr && r.cause()->name.rfind(causes.substr(from, to - from), 0) == 0) return true;
+    std::string const& said = r.cause() != nullptr ? r.cause()->name : r.observation;
+    if (said.rfind(causes.substr(from, to - from), 0) == 0) return true;
     from = to + 1;
   }
   return false;

@@ -116,6 +116,20 @@ class projections {
   double residual(std::size_t n) const { return residual_[n]; }
   double metric(std::size_t n) const { return metric_[n]; }
   double total() const { return total_; }
+  /// The weighted square of the residual that is to be explained, and in how many numbers it lies: all of n, if they
+  /// are normal numbers; 1, if one is much larger than the rest.
+  struct spread {
+    double total, numbers;
+  };
+  spread to_explain() const {
+    double square = 0, fourth = 0;
+    for (std::size_t n = 0; n < residual_.size(); ++n) {
+      if (!usable_[n] || (must_explain_any() && !must_be_explained(output_[n]))) continue;
+      double const x = residual_[n] * residual_[n] * metric_[n];
+      square += x, fourth += x * x;
+    }
+    return {square, fourth > 0 ? 3 * square * square / fourth - 2 : 1};
+  }
   /// How many projections of one direction are tested.
   index_t tests() const { return index_t(all_.count()); }
   /// The part of the residual that rounding does not explain: its weighted square minus its expectation.

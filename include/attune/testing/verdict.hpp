@@ -208,14 +208,8 @@ class judge : usual_suspects<Op> {
   }
   /// Nothing is wrong with out.
   void by_lse_alone() {
-    if (!seen_.must_be_explained(1) || seen_.must_be_explained(0) || report_.elements[0].outside > 0) return;
-    finding f;
-    f.name = "only the lse is wrong, by another number in each row";
-    f.last_resort = true;
-    f.share = 0.7;
-    f.z = how_.gate;
-    f.power = f.power_of_part = math::infinity<double>();
-    report_.findings.push_back(f);
+    if (seen_.must_be_explained(1) && !seen_.must_be_explained(0) && report_.elements[0].outside == 0)
+      report_.observation = "only the lse is wrong";
   }
 
   // ---- decision -----------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ struct finding {
   double share = 0;        ///< the part of the residual that it explains, of the output that it explains least: 0 to 1
   bool tested = true;      ///< false: allowed by the kernel's precision, or no effect here
   bool last_resort = false;  ///< it fits many residuals: another finding with a similar share comes first
+  index_t chosen_from = 1;   ///< how many of its kind it was chosen from: keys
   std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
   double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile
 
@@ -128,8 +129,9 @@ struct verdict_report {
       if (f.name == name) return &f;
     return nullptr;
   }
-  bool caused = false;  ///< whether the first finding explains the failure, or a part of it
-  double share = 0;     ///< the part of the unexplained residual that the first finding explains, 0 to 1
+  bool caused = false;      ///< whether the first finding explains the failure, or a part of it
+  double share = 0;         ///< the part of the unexplained residual that the first finding explains, 0 to 1
+  std::string observation;  ///< of a failure that no finding explains: "only the lse is wrong"
 };
 
 namespace detail {

@@ -42,6 +42,14 @@ inline double condition_of(std::vector<bounded_number> const& numbers, double ac
   return *middle;
 }
 
+/// Whether a direction that was chosen from `candidates` explains more of the residual than one of them would by chance
+/// in one case of 10,000: a residual that lies in a few numbers resembles some direction.
+inline bool better_than_chance(finding const& f, double candidates, projections const& seen) {
+  auto const [total, numbers] = seen.to_explain();
+  double const left = std::fmax(1 - f.share, 1 / std::fmax(total, 1.));  // rounding stays unexplained
+  return std::log(candidates) + (numbers - 1) / 2 * std::log(left) < std::log(1e-4);
+}
+
 /// A number with three digits.
 inline std::string rounded_text(double x) {
   char text[32];
@@ -75,16 +83,21 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
     // If something is wrong in any case, weaker evidence suffices for the cause.
     double const needed = outside || high != nullptr ? how.gate / 3 : how.gate;
     report.share = first != nullptr ? first->share : 0;
-    // Sizes that are too large need no sign: a finding that explains most of them needs no z.
-    bool const sure = first != nullptr && ((first->parameter ? std::fabs(first->z) : first->z) > needed ||
-                                           (high != nullptr && report.share > 0.6));
+    auto const sure_of = [&](finding const& f) {
+      // The best of many keys has a larger z by chance.
+      double const z = f.parameter ? std::fabs(f.z) : f.z, chosen = 2 * std::log(double(f.chosen_from));
+      if (z > std::sqrt(needed * needed + chosen)) return true;
+      // Sizes that are too large need no sign: a finding that explains most of them needs no z.
+      return high != nullptr && f.chosen_from == 1 && f.share > 0.6 && better_than_chance(f, double(tests), seen);
+    };
+    bool const sure = first != nullptr && sure_of(*first);
     report.caused = sure && first->tested && report.share > 0.25;
     if (report.caused) {
       say((report.share < 0.6 ? "in part " : "") + first->words() +
           attune::detail::text(" (z = ", std::round(first->z), ", explains ", std::round(100 * report.share),
                                " % of the residual)"));
     } else {
-      say("no known defect explains it");
+      say((report.observation.empty() ? "" : report.observation + "; ") + "no known defect explains it");
     }
     if (high != nullptr && (!report.caused || report.share < 0.6))
       say(high->output + attune::detail::text(": the residuals", high->where.empty() ? "" : " ", high->where, " are ",

@@ -78,6 +78,7 @@ class key_suspects : protected sampled_call<Op> {
       finding f;
       f.name = "the weight of key " + std::to_string(key);
       f.parameter = f.relative = true;
+      f.chosen_from = p_.keys;
       if (report_.find(f.name) != nullptr) return;
       judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
                         auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);

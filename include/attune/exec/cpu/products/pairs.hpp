@@ -71,9 +71,9 @@ ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
 }  // namespace exec_cpu
 
 struct bf16_emulated {
-  static constexpr bool there = true;           ///< whether this code is compiled for a machine that can
-  using twin = bf16_emulated;                   ///< the same bits on any machine
-  static void enter(char const*) {}             ///< a call by the unit begins: throws where the system refuses it
+  static constexpr bool there = true;  ///< whether this code is compiled for a machine that can
+  using twin = bf16_emulated;          ///< the same bits on any machine
+  static void enter(char const*) {}    ///< a call by the unit begins: throws where the system refuses it
   template <class Arch>
   static constexpr bool of_vectors = true;  ///< whether it works on batches of Arch
 

@@ -26,7 +26,7 @@ void run_products(call<T> const& c, auto const& more, auto const& make) {
 
 }  // namespace
 
-#ifdef __AMX_BF16__
+#ifdef ATTUNE_HAS_AMX
 #define ATTUNE_BENCH_WITH_AMX(...) __VA_ARGS__
 #else
 #define ATTUNE_BENCH_WITH_AMX(...)

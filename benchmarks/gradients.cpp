@@ -68,7 +68,7 @@ void attune_save_bf16_products(ATTUNE_BENCH_SAVED) {
 /// The backward pass of the rows that attune_save_bf16_products saved last.
 void attune_backward_bf16_products(float const* by_out) { saved_bf16_products(by_out); }
 #endif
-#ifdef __AMX_BF16__
+#ifdef ATTUNE_HAS_AMX
 /// The same by tiles of AMX.
 void attune_save_amx_products(ATTUNE_BENCH_SAVED) {
   save(saved_amx_products, cpu_bf16_products<xsimd::default_arch, float, amx_tiles>(threads),

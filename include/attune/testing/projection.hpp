@@ -116,19 +116,19 @@ class projections {
   double residual(std::size_t n) const { return residual_[n]; }
   double metric(std::size_t n) const { return metric_[n]; }
   double total() const { return total_; }
-  /// The weighted square of the residual that is to be explained, and in how many numbers it lies: all of n, if they
-  /// are normal numbers; 1, if one is much larger than the rest.
+  /// The weighted square of the residual that is to be explained, and in how many numbers it lies: all of them, if they
+  /// are normal or equal; 1, if one is much larger than the rest.
   struct spread {
     double total, numbers;
   };
   spread to_explain() const {
-    double square = 0, fourth = 0;
+    double square = 0, fourth = 0, count = 0;
     for (std::size_t n = 0; n < residual_.size(); ++n) {
       if (!usable_[n] || (must_explain_any() && !must_be_explained(output_[n]))) continue;
       double const x = residual_[n] * residual_[n] * metric_[n];
-      square += x, fourth += x * x;
+      square += x, fourth += x * x, count += 1;
     }
-    return {square, fourth > 0 ? 3 * square * square / fourth - 2 : 1};
+    return {square, fourth > 0 ? std::fmin(3 * square * square / fourth - 2, count) : 1};
   }
   /// How many projections of one direction are tested.
   index_t tests() const { return index_t(all_.count()); }
@@ -142,6 +142,7 @@ class projections {
   /// Fills in estimate, z, power, gain and region of a finding whose direction is `along`. parts: whether the finding
   /// may hold in one region alone.
   finding judged(finding f, std::vector<double> const& along, bool parts = true) const {
+    f.directed = true;
     std::vector<sums> of(std::size_t(all_.count()));
     for (std::size_t n = 0; n < along.size(); ++n) {
       if (!usable_[n]) continue;

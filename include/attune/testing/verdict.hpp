@@ -206,10 +206,12 @@ class judge : usual_suspects<Op> {
       }
     }
   }
-  /// Nothing is wrong with out.
+  /// Everything but the lse is as rounding leaves it.
   void by_lse_alone() {
-    if (seen_.must_be_explained(1) && !seen_.must_be_explained(0) && report_.elements[0].outside == 0)
-      report_.observation = "only the lse is wrong";
+    bool alone = seen_.must_be_explained(1);
+    for (std::size_t n = 0; n < report_.elements.size(); ++n)
+      alone = alone && (n == 1 || (report_.elements[n].outside == 0 && !seen_.must_be_explained(int(n))));
+    if (alone) report_.observation = "only the lse is seen to be wrong";
   }
 
   // ---- decision -----------------------------------------------------------------------------------------------------

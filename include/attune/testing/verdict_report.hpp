@@ -38,7 +38,8 @@ struct finding {
   double share = 0;        ///< the part of the residual that it explains, of the output that it explains least: 0 to 1
   bool tested = true;      ///< false: allowed by the kernel's precision, or no effect here
   bool last_resort = false;  ///< it fits many residuals: another finding with a similar share comes first
-  index_t chosen_from = 1;   ///< how many of its kind it was chosen from: keys
+  bool directed = false;     ///< the share is of one direction, which chance may resemble
+  index_t chosen_from = 1;   ///< how many directions it was chosen from
   std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
   double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile
 
@@ -131,7 +132,7 @@ struct verdict_report {
   }
   bool caused = false;      ///< whether the first finding explains the failure, or a part of it
   double share = 0;         ///< the part of the unexplained residual that the first finding explains, 0 to 1
-  std::string observation;  ///< of a failure that no finding explains: "only the lse is wrong"
+  std::string observation;  ///< of a failure that no finding explains: "only the lse is seen to be wrong"
 };
 
 namespace detail {

@@ -89,7 +89,7 @@ TEST_CASE("a residual that lies in few numbers has no name: one number of the ls
   CHECK(r.decision == judgement::fail);
   CHECK(r.cause() == nullptr);
   REQUIRE(!r.reasons.empty());
-  CHECK(r.reasons[0] == "only the lse is wrong; no known defect explains it");
+  CHECK(r.reasons[0] == "only the lse is seen to be wrong; no known defect explains it");
 }
 
 TEST_CASE("long rows in 16 bits: a correct decode over 131,072 keys is PASS, two lost keys of 8,192 are not") {

@@ -132,6 +132,8 @@ inline std::string json_of(verdict_report const& r) {
   to.with("false_alarms", r.false_alarms).with("seed", index_t(r.seed)).with("residuals", r.energies);
   if (auto const* cause = r.cause())
     to.with("cause", json_object().with("name", cause->name).with("words", cause->words()));
+  else if (!r.observation.empty())
+    to.with("observation", r.observation);
   json_object elements;
   for (worst_element const& e : r.elements) elements.with(e.output.c_str(), e);
   to.with("elements", elements);

@@ -79,22 +79,25 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
   if (outside || noticed || high != nullptr) {
     report.decision = judgement::fail;
     report.ground = outside ? failure_ground::proved : failure_ground::statistical;
-    finding const* first = findings.empty() ? nullptr : &findings[0];
     // If something is wrong in any case, weaker evidence suffices for the cause.
     double const needed = outside || high != nullptr ? how.gate / 3 : how.gate;
-    report.share = first != nullptr ? first->share : 0;
-    auto const sure_of = [&](finding const& f) {
-      // The best of many keys has a larger z by chance.
+    auto const sure = [&](finding const& f) {
+      if (!f.tested || f.share <= 0.25) return false;
+      if (f.directed && !better_than_chance(f, double(tests) * double(f.chosen_from), seen)) return false;
+      // The best of many has a larger z by chance.
       double const z = f.parameter ? std::fabs(f.z) : f.z, chosen = 2 * std::log(double(f.chosen_from));
       if (z > std::sqrt(needed * needed + chosen)) return true;
       // Sizes that are too large need no sign: a finding that explains most of them needs no z.
-      return high != nullptr && f.chosen_from == 1 && f.share > 0.6 && better_than_chance(f, double(tests), seen);
+      return high != nullptr && f.chosen_from == 1 && f.share > 0.6;
     };
-    bool const sure = first != nullptr && sure_of(*first);
-    report.caused = sure && first->tested && report.share > 0.25;
+    auto const first = std::find_if(findings.begin(), findings.end(), sure);
+    report.caused = first != findings.end();
     if (report.caused) {
-      say((report.share < 0.6 ? "in part " : "") + first->words() +
-          attune::detail::text(" (z = ", std::round(first->z), ", explains ", std::round(100 * report.share),
+      std::rotate(findings.begin(), first, first + 1);
+      finding const& cause = findings.front();
+      report.share = cause.share;
+      say((report.share < 0.6 ? "in part " : "") + cause.words() +
+          attune::detail::text(" (z = ", std::round(cause.z), ", explains ", std::round(100 * report.share),
                                " % of the residual)"));
     } else {
       say((report.observation.empty() ? "" : report.observation + "; ") + "no known defect explains it");

@@ -80,15 +80,16 @@ class key_suspects : protected sampled_call<Op> {
       f.parameter = f.relative = true;
       f.chosen_from = p_.keys;
       if (report_.find(f.name) != nullptr) return;
-      judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
-                        auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
-                        auto const at = std::find(row.keys.begin(), row.keys.end(), key);
-                        double const w = at == row.keys.end() ? 0 : row.weights[std::size_t(at - row.keys.begin())];
-                        index_t const head = p_.group(r.head, p_.value_heads);
-                        for (index_t c = 0; c < p_.value_width; ++c)
-                          x.push_back(w == 0 ? 0 : w * (in_.v(r.batch, head, key, c) - row.out[std::size_t(c)]));
-                        if (!given_.lse().empty()) x.push_back(w);
-                      }));
+      f = seen_.judged(f, direction([&](sampled_row const& r, std::vector<double>& x) {
+                         auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
+                         auto const at = std::find(row.keys.begin(), row.keys.end(), key);
+                         double const w = at == row.keys.end() ? 0 : row.weights[std::size_t(at - row.keys.begin())];
+                         index_t const head = p_.group(r.head, p_.value_heads);
+                         for (index_t c = 0; c < p_.value_width; ++c)
+                           x.push_back(w == 0 ? 0 : w * (in_.v(r.batch, head, key, c) - row.out[std::size_t(c)]));
+                         if (!given_.lse().empty()) x.push_back(w);
+                       }));
+      if (f.estimate > -1.1) report_.findings.push_back(f);  // no weight is negative
     }
   }
   template <class Marks>
@@ -102,7 +103,9 @@ class key_suspects : protected sampled_call<Op> {
     std::string const name = testing::name_of(d) + (" " + which);
     if (report_.find(name) != nullptr) return;
     rows_.mark(std::move(keys));
+    std::size_t const before = report_.findings.size();
     by_defect(d, name);
+    if (report_.findings.size() > before) report_.findings.back().chosen_from = 9 * p_.keys;  // about so many ranges
   }
   /// The regions whose residuals are too large; null: none or all.
   std::vector<int> const* suspect_parts() const {

@@ -18,8 +18,10 @@
 #include <attune/core/error.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
 
+/// Defined where this code is compiled for a processor with tiles of bf16, and for a system that lends them.
 #if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
     defined(__linux__)
+#define ATTUNE_HAS_AMX
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,10 +37,8 @@ template <bool Onto>
 void multiply_by_tiles(float* out, index_t out_step, number_pair const* a, index_t step, number_pair const* b,
                        index_t pairs, index_t n);
 
-#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
-    defined(__linux__)
+#ifdef ATTUNE_HAS_AMX
 
-/// Whether this code is compiled for a processor with tiles of bf16, and for a system that lends them.
 inline constexpr bool has_amx = true;
 
 /// Requests tiles from the system, once for the process. Throws if it does not lend them.
@@ -69,17 +69,14 @@ inline void load_shapes(index_t rows, index_t rest) {
   _tile_loadconfig(&s);
 }
 
-/// Keeps the shapes of whole tiles loaded on this thread while it lives: to load them takes as long as ten products.
-/// pairs: of a product whose last pairs fill no tile. Sessions may be nested.
+/// While it lives, this thread loads the shapes of whole tiles once: to load them takes as long as ten products. It
+/// loads them before the first product. pairs: of a product whose last pairs fill no tile. Sessions may be nested.
 class amx_session {
  public:
-  explicit amx_session(index_t pairs) : rest_(pairs % tile_pairs), before_(current) {
-    current = this;
-    load_shapes(tile_pairs, rest_);
-  }
+  explicit amx_session(index_t pairs) : rest_(pairs % tile_pairs), before_(current) { current = this; }
   ~amx_session() {
     current = before_;
-    leave();
+    if (loaded_) leave();
   }
   amx_session(amx_session const&) = delete;
   amx_session& operator=(amx_session const&) = delete;
@@ -87,22 +84,33 @@ class amx_session {
   /// Calls run() with tiles of these shapes.
   template <class Run>
   static void with_shapes(index_t rows, index_t rest, Run const& run) {
-    if (current != nullptr && rows == tile_pairs && (rest == 0 || rest == current->rest_)) return run();
-    load_shapes(rows, rest);
-    run();
-    leave();
+    bool const whole = current != nullptr && rows == tile_pairs && (rest == 0 || rest == current->rest_);
+    if (!whole) {
+      load_shapes(rows, rest);
+      run();
+      leave();
+    } else {
+      if (!current->loaded_) current->load();
+      run();
+    }
   }
 
  private:
+  void load() {
+    load_shapes(tile_pairs, rest_);
+    loaded_ = true;
+  }
+  /// Goes back to the shapes of the session around, if it has loaded any.
   static void leave() {
-    if (current != nullptr)
-      load_shapes(tile_pairs, current->rest_);
+    if (current != nullptr && current->loaded_)
+      current->load();
     else
       _tile_release();
   }
-  inline static thread_local amx_session const* current = nullptr;
+  inline static thread_local amx_session* current = nullptr;
   index_t rest_;
-  amx_session const* before_;
+  bool loaded_ = false;
+  amx_session* before_;
 };
 
 namespace detail {

@@ -24,7 +24,7 @@ namespace attune {
 ///        does not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors of that length (of
 ///        forward(): on any machine), slower than cpu<T>; not decode(). bfdot_emulated: the same for BFDOT.
 ///        amx_tiles, amx_emulated: tiles of AMX, and their twin (exec/cpu/bf16/tiles.hpp); not decode(). On Intel's
-///        processors take these: their VDPBF16PS is slower than products of floats.
+///        processors with AMX take these: calls by their VDPBF16PS are slower than cpu<float>.
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
 ///                               kernels and dot products with a metric, a bias or a rotary turn are computed in float.
 /// Products of weights, values:  weights (and values after a value gate) are rounded to bf16; sums in fp32. Masses (and

@@ -3,7 +3,7 @@
 //
 // Rows of a block of keys as pairs of keys, in the layout in which a unit adds them: [pair of keys][feature], or
 // [feature][pair of keys]. Groups of pairs that a unit adds together begin at multiples of their size, so no bit
-// depends on where a block or a row's keys begin. Keys that a group lacks count as 0.
+// of forward() depends on where a block or a row's keys begin. Keys that a group lacks count as 0.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@ struct paired_groups {
   using multiplier = pair_multiplier<Unit>;
   static constexpr index_t together = multiplier::together, keys_together = 2 * together;
   static constexpr index_t most_pairs = Block / 2 + together;  ///< of a block, in whole groups
+  static_assert(Block % keys_together == 0);
 
   /// Elements for the pairs of a block, and for a group before it is transposed.
   static constexpr index_t size(index_t width) { return most_pairs * width; }

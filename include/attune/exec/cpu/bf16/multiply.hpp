@@ -71,7 +71,7 @@ template <class Unit>
 struct pair_multiplier {
   static constexpr index_t together = 1;     ///< pairs that are added together
   static constexpr bool by_feature = false;  ///< whether the pairs of a feature are contiguous in pairs of keys
-  /// A thread makes one before it multiplies. pairs: of the features of a query.
+  /// Lives while a thread multiplies a block or more. pairs: of the features of a query.
   struct session {
     explicit session(index_t) {}
   };

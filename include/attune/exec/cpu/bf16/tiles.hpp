@@ -4,8 +4,8 @@
 //   sum += (x_0 y_0 + x_2 y_2 + ...) + (x_1 y_1 + x_3 y_3 + ...)      16 pairs of bf16 together
 //
 // Products of bf16 by tiles (amx.hpp), and their twin. Groups of pairs begin at multiples of 16 pairs of features, and
-// of 32 keys of the tensor, so no bit depends on where a block or a row's keys begin. Keys that a group lacks count as
-// 0.
+// of 32 keys of the tensor, so no bit of forward() depends on where a block or a row's keys begin. Keys that a group
+// lacks count as 0.
 #pragma once
 
 #include <attune/exec/cpu/bf16/amx.hpp>
@@ -13,7 +13,8 @@
 
 namespace attune {
 
-/// The products of `amx_tiles` by other instructions, on any machine: the same bits, slower than float products.
+/// The products of `amx_tiles` by other instructions, on any machine, slower than float products. forward() has the
+/// same bits on any machine, vjp() on machines with vectors of 512 bits.
 struct amx_emulated : bf16_emulated {
   using twin = amx_emulated;
   static constexpr bool of_tiles = false;
@@ -21,7 +22,7 @@ struct amx_emulated : bf16_emulated {
 
 /// Products of bf16 by the tiles of AMX (`TDPBF16PS`; Sapphire Rapids and later, Linux 5.16 and later), in forward()
 /// and vjp(). Compile with -march=sapphirerapids, or with -mamx-bf16 -mamx-tile -mavx512bf16. The call throws
-/// attune::error if the system refuses tiles. See `cpu_bf16_products`.
+/// attune::error if the system refuses tiles. Policies and masks must not use tiles. See `cpu_bf16_products`.
 struct amx_tiles : bf16_instructions {
   static constexpr bool there = exec_cpu::has_amx;
   using twin = amx_emulated;

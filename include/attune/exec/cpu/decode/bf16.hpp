@@ -54,12 +54,17 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
     });
 }
 
-/// Overload that says what decode() by products of bf16 reads and multiplies by.
-template <class Arch, class T, class Unit, class Op, class... More>
-void decode(cpu_bf16_products<Arch, T, Unit>, Op const&, inputs<Op, tensor<T const>> const&, More const&...) {
+/// Overloads that say what decode() by products of bf16 reads and multiplies by.
+template <class Arch, class T, class Unit, class Op>
+void decode(cpu_bf16_products<Arch, T, Unit>, Op const&, inputs<Op, tensor<T const>> const&, outputs<Op, T> const&) {
   static_assert(!std::is_same_v<Arch, Arch>,
                 "attune: decode() by products of bf16 reads bf16 tensors and multiplies by bf16_instructions: use "
                 "decode(cpu_bf16_products{}, ...), or decode(cpu<T>{}, ...)");
+}
+template <class Arch, class T, class Unit, class Op>
+void decode(cpu_bf16_products<Arch, T, Unit> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+            page_table const&, outputs<Op, T> const& out) {
+  decode(exec, op, in, out);
 }
 
 template <class Arch, class T, class Unit, class Op>

@@ -104,8 +104,8 @@ class row_bounds : row_reader<Op> {
       double const a = seen_.logits[n], x = std::isfinite(a) ? delta_[n] : 0;
       mass_change c{};
       auto const e = [&](double y) { return f.normalizer.earned(y, m); };
-      double const here = e(a);
       rounded const own = loose.normalizer.earned(rounded(a), rounded(m));
+      double const here = own.value;  // e(a)
       // Exponentials may be relative to another reference and then rescaled: the distance counts.
       double const shift = is.reference == mass_reference::none ? 0 : magnitude(a - m);
       c.own_e = eps_ * (own.total() + shift * magnitude(here));
@@ -116,15 +116,15 @@ class row_bounds : row_reader<Op> {
         if (x > 0) c.up_g = g(a + x) - g(a), c.down_g = g(a - x) - g(a);
       }
       if (is.divided_by == divisor::sum)
-        relative += weighed(1 / (E + G == 0 ? 1 : E + G), std::fmax(std::fabs(c.up_e) + std::fabs(c.up_g),
-                                                                    std::fabs(c.down_e) + std::fabs(c.down_g)));
+        relative += weighed(1 / (E + G == 0 ? 1 : E + G),
+                            larger(std::fabs(c.up_e) + std::fabs(c.up_g), std::fabs(c.down_e) + std::fabs(c.down_g)));
       changes.push_back(c);
       double const all = c.up_e + c.up_g + c.down_e + c.down_g + c.own_e + c.own_g;
       finite_changes = finite_changes && std::isfinite(all);
     }
     double const beyond = grown(relative);
     double off = eps_ * double(n_keys) * times * std::fabs(earned_unit);
-    for (mass_change const& c : changes) off += std::fmax(std::fabs(c.up_e), std::fabs(c.down_e)) + c.own_e;
+    for (mass_change const& c : changes) off += larger(std::fabs(c.up_e), std::fabs(c.down_e)) + c.own_e;
     double const bent =
         bend_of_factor<normalizer>(f.normalizer, E, G, by.value_factor.tangent[0] / earned_unit, visible, off);
 
@@ -135,7 +135,7 @@ class row_bounds : row_reader<Op> {
         mass_change const& c = changes[n];
         double const by_e = x(n), up = (c.up_e == 0 ? 0 : by_e * c.up_e) + (c.up_g == 0 ? 0 : y * c.up_g),
                      down = (c.down_e == 0 ? 0 : by_e * c.down_e) + (c.down_g == 0 ? 0 : y * c.down_g);
-        sum += std::fmax(std::fabs(up), std::fabs(down)) + weighed(by_e, c.own_e) + weighed(y, c.own_g);
+        sum += larger(std::fabs(up), std::fabs(down)) + weighed(by_e, c.own_e) + weighed(y, c.own_g);
       }
       to.add(beyond * sum);
     };

@@ -155,7 +155,7 @@ DEFECTS = [
     Defect("an exponential that is a function of its own", "attune/core/simd_math.hpp",
            r"ATTUNE_INLINE( static batch exp_nonpositive\()", r"ATTUNE_NOINLINE\1", "POINTWISE", "masses<false>", "a call"),
     Defect("a tile that is read twice", "attune/exec/cpu/bf16/amx.hpp", r"_tile_dpbf16ps\(1, 2, 4\);",
-           "_tile_loadd(2, a, apart); _tile_dpbf16ps(1, 2, 4);", "TILES", "tiles", "4 tileloadd", "amx"),
+           "_tile_loadd(2, a, apart); _tile_dpbf16ps(1, 2, 4);", "TILES", "multiply_tile", "4 tileloadd", "amx"),
     Defect("a prefetch that g++ takes for nothing", "attune/config.hpp", r"\(__builtin_prefetch\((.*?)\), .*\)\n",
            r"__builtin_prefetch(\1)\n", "PREFETCHES", PREFETCH, "nothing is asked for"),
 ]

@@ -88,8 +88,9 @@ ATTUNE_INLINE B sum_to_odd(B const& x, B const& y) {
   auto const inexact = simd::bits_as<std::uint32_t>(
       xsimd::select((lost > B(0.0f)) || (lost < B(0.0f)), simd::bits_as<float>(one), B(0.0f)));
   bits const step = inexact & ~nearest;  // 1 where the number moves
+  // Signs that differ. (On SSE2 xsimd compares masks by != as numbers, and a mask of ones is NaN.)
   bits const inward = simd::bits_as<std::uint32_t>(xsimd::select(
-      (lost < B(0.0f)) != (sum < B(0.0f)), simd::bits_as<float>(bits(zero - step)), simd::bits_as<float>(step)));
+      (lost < B(0.0f)) ^ (sum < B(0.0f)), simd::bits_as<float>(bits(zero - step)), simd::bits_as<float>(step)));
   B const odd = simd::bits_as<float>(bits(nearest + inward)) * xsimd::select(large, B(2.0f), B(1.0f));
   B const normal = xsimd::select(xsimd::abs(odd) < B(0x1p-126f), xsimd::bitofsign(odd), odd);
   return xsimd::select(normal == normal, normal, simd::bits_as<float>(bits(0x7fc00000u)));

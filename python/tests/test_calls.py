@@ -198,6 +198,8 @@ def test_constants(rng):
     q, k, v = (rng.standard_normal((1, 1, 5, 4)) for _ in range(3))
     best = v[:, :, np.argmax(np.einsum("id,jd->ij", q[0, 0], k[0, 0]), axis=1)]
     assert np.allclose(op(q, k, v, constant_k=1), best)
+    with pytest.raises(attune.Error, match="constant k has the value 2.5; expected a whole number"):
+        op(q, k, v, constant_k=2.5)
 
 
 def test_offset(rng):

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -178,6 +180,13 @@ struct call_constants {
       if (std::strcmp(call->constants[n].name, name) == 0) return checked(name, call->constants[n].value);
     return otherwise;
   }
+  /// The same where the default is a whole number: other numbers are refused.
+  template <std::integral N>
+  double operator()(char const* name, N otherwise) const {
+    double const x = (*this)(name, double(otherwise));
+    if (x != std::floor(x)) throw unfit(name, x, "a whole number, as its default is");
+    return x;
+  }
   /// An array without gradients that each call gives: a view of its numbers. Absent where there is no call.
   stored_view array(char const* name) const {
     if (!arrays) return {};
@@ -200,10 +209,12 @@ struct call_constants {
 
  private:
   static double checked(char const* name, double value) {
-    if (!(value > -0x1p53 && value < 0x1p53))
-      throw error("call", attune::detail::text("the constant ", name), attune::detail::text("the value ", value),
-                  "a number between -2^53 and 2^53");
+    if (!(value > -0x1p53 && value < 0x1p53)) throw unfit(name, value, "a number between -2^53 and 2^53");
     return value;
+  }
+  static error unfit(char const* name, double value, char const* expected) {
+    return error("call", attune::detail::text("the constant ", name), attune::detail::text("the value ", value),
+                 expected);
   }
 };
 

@@ -5,9 +5,9 @@
 //   ATTUNE_C_LIBRARY(mine)
 //
 // Operators as a shared library for other languages: c_abi.h. In the expression, m is the mask, `open` a parameter that
-// the caller sets, and c("k", 8) a constant with its default. c.array("x") is a view of numbers that the caller gives,
-// and c.angles("x") the same as angles of kernel::rotary. A fold is an operator, too. Compile with -shared -fPIC
-// -fvisibility=hidden.
+// the caller sets, and c("k", 8) a constant with its default; a default without a point makes it a whole number.
+// c.array("x") is a view of numbers that the caller gives, and c.angles("x") the same as angles of kernel::rotary. A
+// fold is an operator, too. Compile with -shared -fPIC -fvisibility=hidden.
 // ATTUNE_C_TYPES chooses the element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
 #pragma once
 

@@ -60,8 +60,9 @@ def compile(
 
     Each part is a policy of attune.policy; or C++ text: an expression of attune's policies ("softcap{50}"), or
     declarations, whose last struct is the policy unless an expression follows; or a pathlib.Path of such a text. In an
-    expression, `open` is a parameter that the caller sets, c("k", 8) a constant with its default, c.array("x") an array
-    that the caller gives, and c.angles("x") the same as angles of rotary.
+    expression, `open` is a parameter that the caller sets, c("k", 8) a constant with its default (a whole number, if
+    the default has no point), c.array("x") an array that the caller gives, and c.angles("x") the same as angles of
+    rotary.
 
     terms: kernels that are added to the kernel. map: a score map of their sum.
     dtypes: some of float32, float64, bfloat16, float16; what you leave out is not compiled. 16 bits need float32, too.

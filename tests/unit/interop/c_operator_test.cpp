@@ -99,6 +99,8 @@ TEST_CASE("the C interface: constants") {
   x.c.constant_count = 1;
   REQUIRE(op->forward(&x.c, nullptr, 0, x.error()) == attune_done);
   CHECK(x.out != two);
+  x.constant.value = 1.5;
+  CHECK(x.refused(op) == "attune::call: the constant k has the value 1.5; expected a whole number, as its default is");
   x.constant.value = -1e300;
   CHECK(x.refused(op) ==
         "attune::call: the constant k has the value -1e+300; expected a number between -2^53 and 2^53");

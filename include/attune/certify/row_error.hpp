@@ -38,7 +38,7 @@ inline double magnitude(double x) { return std::isfinite(x) ? std::fabs(x) : 0; 
 inline double weighed(double factor, double change) {
   return factor == 0 || change == 0 ? 0 : std::fabs(factor * change);
 }
-/// std::fmax without a call.
+/// std::fmax, which compilers call as a function, inline.
 inline double larger(double x, double y) { return x > y || y != y ? x : y; }
 /// The correction factor for a relative first-order error that is not small.
 inline double grown(double relative) {

@@ -193,14 +193,14 @@ struct feature_sums {
         mass_change const& c = changes[n];
         double const* const x = column + v.place(n);
         if constexpr (!Ground && Finite) {
-          double const up = std::fabs(c.up_e), down = std::fabs(c.down_e), both = (up > down ? up : down) + c.own_e;
+          double const both = larger(std::fabs(c.up_e), std::fabs(c.down_e)) + c.own_e;
           for (std::size_t d = 0; d < pack; ++d) sum[d] += std::fabs(slope * x[d] + e[d]) * both;
         } else {
           for (std::size_t d = 0; d < pack; ++d) {
             double const by = (slope == 0 ? 0 : slope * x[d]) + e[d];
             double const up = std::fabs(product(by, c.up_e) + (Ground ? product(g[d], c.up_g) : 0)),
                          down = std::fabs(product(by, c.down_e) + (Ground ? product(g[d], c.down_g) : 0));
-            sum[d] += (up > down || !(down == down) ? up : down) + size_of_product<Finite>(by, c.own_e) +
+            sum[d] += larger(up, down) + size_of_product<Finite>(by, c.own_e) +
                       (Ground ? size_of_product<Finite>(g[d], c.own_g) : 0);
           }
         }

@@ -24,7 +24,7 @@ class key_suspects : protected sampled_call<Op> {
  protected:
   using base = sampled_call<Op>;
   using base::base;
-  using base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_, base::judge_direction;
+  using base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_;
   using base::p_, base::regions_, base::report_, base::rows_, base::sampled_, base::seen_, base::step;
   using typename base::sampled_row;
 

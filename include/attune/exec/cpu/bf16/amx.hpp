@@ -84,15 +84,13 @@ class amx_session {
   /// Calls run() with tiles of these shapes.
   template <class Run>
   static void with_shapes(index_t rows, index_t rest, Run const& run) {
-    bool const whole = current != nullptr && rows == tile_pairs && (rest == 0 || rest == current->rest_);
-    if (!whole) {
-      load_shapes(rows, rest);
-      run();
-      leave();
-    } else {
+    if (current != nullptr && rows == tile_pairs && (rest == 0 || rest == current->rest_)) {
       if (!current->loaded_) current->load();
-      run();
+      return run();
     }
+    load_shapes(rows, rest);
+    run();
+    leave();
   }
 
  private:

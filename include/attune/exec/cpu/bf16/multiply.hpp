@@ -66,15 +66,18 @@ ATTUNE_NOINLINE inline void transpose_16_rows(number_pair* ATTUNE_RESTRICT to, i
     for (int c = 0; c < together; ++c) to[d * step + c] = from[c * n + d];
 }
 
+/// A session (amx.hpp) of a unit that has nothing to prepare.
+struct no_session {
+  explicit no_session(index_t) {}
+};
+
 /// The products of a unit that adds pair by pair.
 template <class Unit>
 struct pair_multiplier {
   static constexpr index_t together = 1;     ///< pairs that are added together
   static constexpr bool by_feature = false;  ///< whether the pairs of a feature are contiguous in pairs of keys
   /// Lives while a thread multiplies a block or more. pairs: of the features of a query.
-  struct session {
-    explicit session(index_t) {}
-  };
+  using session = no_session;
 
   /// out[j][query] = sum of the products of n keys with a tile's queries, for `pairs` pairs of features.
   template <class Arch>

@@ -69,9 +69,6 @@ template <class Unit>
 struct tile_multiplier {
   static constexpr index_t together = tile_pairs;
   static constexpr bool by_feature = true;
-  struct no_session {
-    explicit no_session(index_t) {}
-  };
   using session = std::conditional_t<Unit::of_tiles, amx_session, no_session>;
   template <class Arch>
   using sum = tile_sum<Arch>;

@@ -50,6 +50,16 @@
 #define ATTUNE_INLINE inline __attribute__((always_inline))
 #define ATTUNE_NOINLINE __attribute__((noinline))
 #define ATTUNE_RESTRICT __restrict__
+/// A loop that calls pointwise code for every pair. Everything it calls is inlined, at every level of optimization: the
+/// policies of users, too. It is not inlined itself.
+#define ATTUNE_POINTWISE __attribute__((noinline, flatten))
+/// Goes before a loop over directions, contractions or parameters, which are few. Otherwise `g++ -O2` leaves it a loop,
+/// and its numbers in memory.
+#if defined(__CUDACC__)
+#define ATTUNE_UNROLL_FEW
+#else
+#define ATTUNE_UNROLL_FEW _Pragma("GCC unroll 16")
+#endif
 
 /// A program over tasks. On the host it is compiled once, whichever systems run it, by nvcc's host compiler too; on a
 /// device it is inlined into the kernel.

@@ -31,6 +31,7 @@ struct dual {
   ATTUNE_HD dual() : dual(T(0)) {}
   /// A constant: every tangent is 0.
   ATTUNE_HD dual(T const& x) : value(x) {
+    ATTUNE_UNROLL_FEW
     for (int n = 0; n < N; ++n) tangent[n] = T(0);
   }
   /// A constant.
@@ -64,6 +65,7 @@ ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
 template <class T, int N, chain_rule Rule>
 ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> chain(T const& value, T const& derivative, dual<T, N, Rule> const& x) {
   dual<T, N, Rule> r(value);
+  ATTUNE_UNROLL_FEW
   for (int n = 0; n < N; ++n) r.tangent[n] = chained<Rule>(derivative, x.tangent[n]);
   return r;
 }
@@ -71,34 +73,39 @@ ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> chain(T const& value, T const& derivati
 }  // namespace detail
 
 template <class T, int N, chain_rule Rule>
-ATTUNE_HD dual<T, N, Rule> operator-(dual<T, N, Rule> const& x) {
+ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> operator-(dual<T, N, Rule> const& x) {
   dual<T, N, Rule> r(T(-x.value));
+  ATTUNE_UNROLL_FEW
   for (int n = 0; n < N; ++n) r.tangent[n] = -x.tangent[n];
   return r;
 }
 template <class T, int N, chain_rule Rule>
-ATTUNE_HD dual<T, N, Rule> operator+(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> operator+(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   dual<T, N, Rule> r(T(x.value + y.value));
+  ATTUNE_UNROLL_FEW
   for (int n = 0; n < N; ++n) r.tangent[n] = x.tangent[n] + y.tangent[n];
   return r;
 }
 template <class T, int N, chain_rule Rule>
-ATTUNE_HD dual<T, N, Rule> operator-(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> operator-(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   dual<T, N, Rule> r(T(x.value - y.value));
+  ATTUNE_UNROLL_FEW
   for (int n = 0; n < N; ++n) r.tangent[n] = x.tangent[n] - y.tangent[n];
   return r;
 }
 template <class T, int N, chain_rule Rule>
-ATTUNE_HD dual<T, N, Rule> operator*(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> operator*(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   dual<T, N, Rule> r(T(x.value * y.value));
+  ATTUNE_UNROLL_FEW
   for (int n = 0; n < N; ++n)
     r.tangent[n] = detail::chained<Rule>(x.value, y.tangent[n]) + detail::chained<Rule>(y.value, x.tangent[n]);
   return r;
 }
 template <class T, int N, chain_rule Rule>
-ATTUNE_HD dual<T, N, Rule> operator/(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> operator/(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   dual<T, N, Rule> r(detail::quotient(x.value, y.value));
   // (x' - q y') / y: neither 1 / y^2 nor any other power can overflow on its own.
+  ATTUNE_UNROLL_FEW
   for (int n = 0; n < N; ++n)
     r.tangent[n] = detail::quotient(T(x.tangent[n] - detail::chained<Rule>(r.value, y.tangent[n])), y.value);
   return r;
@@ -137,6 +144,7 @@ struct scalar<dual<T, N, Rule>> {
 
   ATTUNE_HD static D select(mask const& c, D const& a, D const& b) {
     D r(math::select(c, a.value, b.value));
+    ATTUNE_UNROLL_FEW
     for (int n = 0; n < N; ++n) r.tangent[n] = math::select(c, a.tangent[n], b.tangent[n]);
     return r;
   }
@@ -144,6 +152,7 @@ struct scalar<dual<T, N, Rule>> {
   ATTUNE_HD static D smaller(D const& a, D const& b) { return select(b.value < a.value, b, a); }
   ATTUNE_HD static D as_computed(D const& x) {
     D y(math::as_computed(x.value));
+    ATTUNE_UNROLL_FEW
     for (int n = 0; n < N; ++n) y.tangent[n] = math::as_computed(x.tangent[n]);
     return y;
   }
@@ -157,6 +166,7 @@ struct scalar<dual<T, N, Rule>> {
   /// A value of 0 with a nonzero tangent does not vanish: its product with a tangent has a second derivative.
   ATTUNE_HD static mask vanishes(D const& x) {
     mask all = scalar<T>::vanishes(x.value);
+    ATTUNE_UNROLL_FEW
     for (int n = 0; n < N; ++n) all = all & scalar<T>::vanishes(x.tangent[n]);
     return all;
   }
@@ -200,6 +210,7 @@ struct scalar<dual<T, N, Rule>> {
     T const by_x = math::select(y.value == zero, zero, T(y.value * math::pow(x.value, T(y.value - one))));
     typename scalar<T>::mask const at_zero = x.value == zero;
     T const by_y = math::select(at_zero, zero, T(r.value * math::log(T(math::select(at_zero, one, x.value)))));
+    ATTUNE_UNROLL_FEW
     for (int n = 0; n < N; ++n)
       r.tangent[n] = detail::chained<Rule>(by_x, x.tangent[n]) + detail::chained<Rule>(by_y, y.tangent[n]);
     return r;
@@ -225,6 +236,7 @@ struct scalar<dual<T, N, Rule>> {
     T const z = k.value * x.value, one(1);
     D r(math::log1p_rate(k.value, x.value));
     T const by_x = one / (one + z), by_k = -(x.value * x.value) * curvature(z);
+    ATTUNE_UNROLL_FEW
     for (int n = 0; n < N; ++n)
       r.tangent[n] = detail::chained<Rule>(by_x, x.tangent[n]) + detail::chained<Rule>(by_k, k.tangent[n]);
     return r;

@@ -170,7 +170,7 @@ class candidate_gradients {
   }
 
   /// Sums the weights. Returns whether any key has one.
-  ATTUNE_NOINLINE bool add_weights(T const* logits, index_t first, index_t n) {
+  ATTUNE_POINTWISE bool add_weights(T const* logits, index_t first, index_t n) {
     typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.rows.bound;
     bool any = false;
     for (int v = 0; v < vectors; ++v) {
@@ -184,8 +184,8 @@ class candidate_gradients {
     return any;
   }
   /// `row`: the block's first row of the columns.
-  ATTUNE_NOINLINE void add_slopes(T const* logits, T const* gain, index_t first, index_t n,
-                                  [[maybe_unused]] index_t row) {
+  ATTUNE_POINTWISE void add_slopes(T const* logits, T const* gain, index_t first, index_t n,
+                                   [[maybe_unused]] index_t row) {
     using D = typename row_sums::D;
     for (int v = 0; v < vectors; ++v) {
       auto const f =
@@ -206,7 +206,7 @@ class candidate_gradients {
     }
   }
   /// Turns contractions, logits and h of a block into gradients by the contractions, and into weights, in place.
-  ATTUNE_NOINLINE void pull_pairs(index_t row, index_t first, index_t n, bool any) {
+  ATTUNE_POINTWISE void pull_pairs(index_t row, index_t first, index_t n, bool any) {
     using attune::detail::chained;
     T* const gain = gain_ + row * queries;
     T const* const logits = logits_ + row * queries;
@@ -225,6 +225,7 @@ class candidate_gradients {
         index_t const at = j * queries + v * lanes;
         auto const lanes_seen = lanes_of<T, Arch>(seen_[std::size_t(row + j)] >> (v * lanes));
         logit_dual moved[logit_pairs + 1];
+        ATTUNE_UNROLL_FEW
         for (int c = 0; c < logit_pairs; ++c)
           moved[c] =
               logit_dual::variable(batch::load_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at), c);
@@ -243,10 +244,13 @@ class candidate_gradients {
         }
         math::select(lanes_seen, weight, zero).store_aligned(gain + at);
         tile_.entries.pull(v, moved, first + j, by_logit);
+        ATTUNE_UNROLL_FEW
         for (int c = 0; c < logit_pairs; ++c)
           chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at);
+        ATTUNE_UNROLL_FEW
         for (int s = 0; s < slots::logit; ++s)
           by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[logit_pairs + s]);
+        ATTUNE_UNROLL_FEW
         for (int s = 0; s < base::shifts + slots::normalizer; ++s)
           by_normalizer[std::size_t(s)] =
               by_normalizer[std::size_t(s)] +

@@ -247,8 +247,8 @@ class directional_tile {
 
   /// Turns contractions and their tangents into logits and their tangents, in place of the first contraction.
   template <bool Masked>
-  ATTUNE_NOINLINE void logits(T* x, T* tangents, index_t first, index_t from, index_t to, std::uint64_t const* bits,
-                              batch* highest) const {
+  ATTUNE_POINTWISE void logits(T* x, T* tangents, index_t first, index_t from, index_t to, std::uint64_t const* bits,
+                               batch* highest) const {
     if (from >= to) return;
     batch const off = -math::infinity<batch>(), zero(T(0));
     for (int v = 0; v < vectors; ++v) {
@@ -275,7 +275,7 @@ class directional_tile {
   }
   /// Turns logits into masses, both with their tangents, in place.
   template <bool Masked>
-  ATTUNE_NOINLINE void masses(T* x, T* tangents, index_t from, index_t to, std::uint64_t const* bits) {
+  ATTUNE_POINTWISE void masses(T* x, T* tangents, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;
     for (int v = 0; v < vectors; ++v) {
       auto const f = moving_.at[v].normalizer;

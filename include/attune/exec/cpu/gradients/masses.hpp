@@ -262,7 +262,7 @@ class mass_gradients {
   /// and into weights, in place. Returns where it stopped. Unguarded, the chain rule is plain products, which is right
   /// while everything is finite. It then stops at the first key that gives NaN, and the guarded rule takes over.
   template <bool Guarded>
-  ATTUNE_NOINLINE index_t pull_pairs(pair_rows const& rows, int v, index_t from, index_t to) {
+  ATTUNE_POINTWISE index_t pull_pairs(pair_rows const& rows, int v, index_t from, index_t to) {
     constexpr chain_rule rule = Guarded ? chain_rule::guarded : chain_rule::plain;
     using logit_type = typename base::template logit_dual<rule>;
     using mass_type = mass_dual<rule>;
@@ -291,6 +291,7 @@ class mass_gradients {
           return y;
       };
       logit_type moved[logit_pairs + 1];
+      ATTUNE_UNROLL_FEW
       for (int c = 0; c < logit_pairs; ++c)
         moved[c] = logit_type::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
       logit_type const a = f.logit(moved, key<logit_type>{logit_type(batch(T(rows.first + j)))});
@@ -321,8 +322,10 @@ class mass_gradients {
       }
       by_logit = seen(by_logit);
       batch by_contraction[pairs + 1];
+      ATTUNE_UNROLL_FEW
       for (int c = 0; c < logit_pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
       auto next_by_parameter = by_parameter;
+      ATTUNE_UNROLL_FEW
       for (int s = 0; s < slots::logit; ++s)
         next_by_parameter[std::size_t(s)] =
             by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[logit_pairs + s]);
@@ -336,14 +339,18 @@ class mass_gradients {
       weight = seen(weight);
       if constexpr (!Guarded) {
         batch all = weight;
+        ATTUNE_UNROLL_FEW
         for (int c = 0; c < pairs; ++c) all = all + by_contraction[c];
+        ATTUNE_UNROLL_FEW
         for (int s = 0; s < slots::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
+        ATTUNE_UNROLL_FEW
         for (int s = 0; s < base::shifts + slots::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
-        if constexpr (Op::has_weight_gate)
-          for (int s = 0; s < slots::weight_gate; ++s) all = all + next_by_gate[std::size_t(s)];
+        if constexpr (Op::has_weight_gate) ATTUNE_UNROLL_FEW
+        for (int s = 0; s < slots::weight_gate; ++s) all = all + next_by_gate[std::size_t(s)];
         if (!xsimd::all(all == all)) break;  // NaN: on AVX, xsimd's != is false for it
       }
       weight.store_aligned(gain + at);
+      ATTUNE_UNROLL_FEW
       for (int c = 0; c < pairs; ++c) by_contraction[c].store_aligned(contraction_at(x, spare, c) + at);
       tile_.entries.pull(v, moved, rows.first + j, by_logit);
       by_parameter = next_by_parameter;

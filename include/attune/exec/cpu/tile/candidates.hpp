@@ -273,7 +273,7 @@ class candidate_tile {
   /// Turns logits into weights, in place, for the keys of one block; blocks come in ascending order. bits: the rows
   /// that have the key in their support. Returns how many keys are in any support. Keys that the threshold search
   /// dropped have no weight.
-  ATTUNE_NOINLINE index_t weigh(index_t row, index_t n, std::uint64_t* bits) {
+  ATTUNE_POINTWISE index_t weigh(index_t row, index_t n, std::uint64_t* bits) {
     typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.bound;
     batch const zero(T(0));
     std::fill_n(bits, n, std::uint64_t(0));

@@ -26,8 +26,8 @@ struct logit_extremes {
 };
 
 template <bool Masked, class T, class Arch, class Op>
-ATTUNE_NOINLINE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t first, index_t from, index_t to,
-                            std::uint64_t const* bits, logit_extremes<T, Arch>& e) {
+ATTUNE_POINTWISE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t first, index_t from, index_t to,
+                             std::uint64_t const* bits, logit_extremes<T, Arch>& e) {
   using types = tile_types<T, Arch, Op>;
   using batch = typename types::batch;
   constexpr int vectors = types::vectors, lanes = types::lanes;
@@ -44,6 +44,7 @@ ATTUNE_NOINLINE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index_
     for (int v = 0; v < vectors; ++v) {
       T* const at = pairs + j * types::queries + v * lanes;
       batch x[types::buffers];
+      ATTUNE_UNROLL_FEW
       for (int c = 0; c < types::logit_pairs; ++c) x[c] = batch::load_aligned(at + c * types::pair_buffer);
       batch a = f.at[v].logit(x, k);
       if constexpr (Masked) a = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, off);

@@ -206,7 +206,7 @@ class mass_tile {
   /// Turns logits into the masses that weight the values, in place, and sums earned and ground mass. Masked: unseen
   /// pairs add no mass of any kind.
   template <bool Masked>
-  ATTUNE_NOINLINE void masses(T* pairs, index_t from, index_t to, std::uint64_t const* bits) {
+  ATTUNE_POINTWISE void masses(T* pairs, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;
     typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.bound;
     batch const zero(T(0));

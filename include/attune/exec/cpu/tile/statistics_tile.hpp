@@ -116,7 +116,7 @@ class statistics_tile {
 
   /// Turns logits into weights, in place, 0 where unseen, and sums over the block.
   template <bool Masked>
-  ATTUNE_NOINLINE void add(T* pairs, index_t first, index_t from, index_t to, std::uint64_t const* bits) {
+  ATTUNE_POINTWISE void add(T* pairs, index_t first, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;
     bool const entropy = call_->request.entropy, counts = call_->request.above.has_value();
     batch const off(-math::infinity<T>()), zero(T(0)), one(T(1)), level(T(call_->request.above.value_or(0)));

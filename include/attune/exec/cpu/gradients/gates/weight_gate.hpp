@@ -58,12 +58,14 @@ class weight_gate_gradients<T, Arch, Op, Products, true> {
   /// Adds the gradients of the parameters to `to`. by_factor: w_j g_j, 0 where the key is not seen.
   template <chain_rule Rule>
   ATTUNE_INLINE static void add(sums& to, factor_dual<Rule> const& f, batch const& by_factor) {
+    ATTUNE_UNROLL_FEW
     for (int s = 0; s < parameters; ++s)
       to[std::size_t(s)] = to[std::size_t(s)] + attune::detail::chained<Rule>(by_factor, f.tangent[int(contracts) + s]);
   }
 
   /// Passes the gradients of the parameters to the call.
   void flush(tile const& t, index_t first_of_task, gradient_sinks<T>& to) const {
+    ATTUNE_UNROLL_FEW
     for (int s = 0; s < parameters; ++s)
       t.add_parameter(first_slot + s, first_of_task, to, [&](int v) { return by[v][std::size_t(s)]; });
   }

@@ -26,8 +26,8 @@ struct factor_sums {
 /// Multiplies the weights of a block by their factors, both with their tangents, in place. `moving`: the operator,
 /// bound to each batch of rows as duals. With a uniform share, the factors replace the numbers.
 template <class T, class Arch, class Op, class Moving>
-ATTUNE_NOINLINE void gate_moving_weights([[maybe_unused]] tile_rows<T, Arch, Op> const& tile, Moving const& moving,
-                                         T* pairs, T* tangents, seen_block const& s, std::uint64_t const* bits) {
+ATTUNE_POINTWISE void gate_moving_weights([[maybe_unused]] tile_rows<T, Arch, Op> const& tile, Moving const& moving,
+                                          T* pairs, T* tangents, seen_block const& s, std::uint64_t const* bits) {
   using types = tile_types<T, Arch, Op>;
   using batch = typename types::batch;
   using D = dual<batch, 1>;

@@ -59,8 +59,8 @@ ATTUNE_INLINE Batch gate_number([[maybe_unused]] T const* at) {
 /// Multiplies the weights of the keys [from, to) by their factors, in place. Masked: pairs that are not seen keep the
 /// weight 0, whatever their number is. With a uniform share, the factors replace the numbers.
 template <bool Masked, class T, class Arch, class Op>
-ATTUNE_NOINLINE void gate_weights(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t first, index_t from, index_t to,
-                                  std::uint64_t const* bits) {
+ATTUNE_POINTWISE void gate_weights(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t first, index_t from,
+                                   index_t to, std::uint64_t const* bits) {
   using types = tile_types<T, Arch, Op>;
   using batch = typename types::batch;
   using gate = typename Op::weight_gate_policy;

@@ -66,11 +66,10 @@ ATTUNE_INLINE B step_operand(typename B::value_type const* from) {
 }
 
 /// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k; for a product, += sum_k a b. E is
-/// the type of a and b, as large as T. A distance may be `contiguous`.
-template <class T, class Arch, int Rows, int Vectors, class Step = product_step, class E = T, class RowStep,
-          class KStep>
-ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const* ATTUNE_RESTRICT a, RowStep row_step,
-                            KStep k_step, E const* ATTUNE_RESTRICT b, index_t n, Step const& step = {}) {
+/// the type of a and b, as large as T.
+template <class T, class Arch, int Rows, int Vectors, class Step = product_step, class E = T>
+ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const* ATTUNE_RESTRICT a, index_t row_step,
+                            index_t k_step, E const* ATTUNE_RESTRICT b, index_t n, Step const& step = {}) {
   using batch = xsimd::batch<E, Arch>;
   constexpr int lanes = int(batch::size);
   for (index_t k = 0; k < n; ++k) {
@@ -92,8 +91,8 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const
   }
 }
 
-template <class T, class Arch, int Rows, int Vectors, class Step = product_step, class E = T, class RowStep,
-          class KStep>
+/// The same by a step that multiplies blocks. One of the distances is `contiguous`.
+template <class T, class Arch, int Rows, int Vectors, class Step, class E, class RowStep, class KStep>
   requires(multiplies_blocks<Step>)
 ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const* ATTUNE_RESTRICT a, RowStep row_step,
                             KStep k_step, E const* ATTUNE_RESTRICT b, index_t n, Step const&) {

@@ -4,10 +4,10 @@
 //   [s00 s01]    [row 0: pairs c, c + 1]   [column 0: pairs c, c + 1]^T
 //   [s10 s11] += [row 1: pairs c, c + 1] . [column 1: pairs c, c + 1]
 //
-// Products of pairs of bf16 numbers by BFMMLA of ARM: twice the products of BFDOT in an instruction, with the same bits.
-// Operands keep the layout that BFDOT reads. Registers of rows, or of pairs, are zipped into blocks of two by two in the
-// loop: for 8 rows and 4 pairs it has 32 BFMMLAs, 16 loads and 16 zips. The sums leave their blocks once, at the end.
-// Pairs after the last four, and rows after the last four, are products by BFDOT.
+// Products of pairs of bf16 numbers by BFMMLA of ARM: twice the products of BFDOT in an instruction, with the same
+// bits. Operands keep the layout that BFDOT reads, and the loop zips them into blocks of two by two. For 8 rows, 8
+// columns and 4 pairs it has 32 BFMMLAs, 16 loads and 16 zips. The sums leave their blocks once, after the loop. BFDOT
+// multiplies the pairs that do not fill four, and the rows that do not fill four.
 #pragma once
 
 #include <type_traits>
@@ -66,7 +66,7 @@ ATTUNE_INLINE void blocks_along(xsimd::batch<number_pair, Arch> (&blocks)[Blocks
 
 }  // namespace detail
 
-/// `pair_step` of bf16_instructions where they are those of ARM: `multiply` runs BFMMLA.
+/// The step of `bf16_instructions` on ARM: `multiply` runs BFMMLA.
 struct block_step {
   static constexpr int numbers = 2;       ///< in an element of the operands
   static constexpr index_t together = 4;  ///< pairs in a step of the loop

@@ -8,8 +8,8 @@
 // neighbor whose last bit is 1. Numbers below 2^-126 count as 0, with their sign, in the inputs, products and sums,
 // whatever rounding mode and flags the thread has set. Each NaN is the default one. BFCVTN rounds to nearest, ties to
 // even.
-// BFMMLA multiplies two rows of two pairs by two columns of two pairs. Each of its four sums has the bits of two BFDOTs,
-// one after the other.
+// BFMMLA multiplies two rows of two pairs by two columns of two pairs. Each of its four sums has the bits of two
+// BFDOTs, one after the other.
 // A thread that sets FPCR.EBF (FEAT_EBF16) gets another rounding. No program begins with it.
 // Source: Arm Architecture Reference Manual for A-profile (DDI 0487), BFDOT and BFMMLA, and their functions BFDotAdd,
 // BFMatMulAdd, BFMul, BFAdd and BFRound.

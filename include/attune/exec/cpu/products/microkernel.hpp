@@ -51,7 +51,7 @@ inline constexpr bool by_first_lane = false;
 template <class Step>
 inline constexpr bool multiplies_blocks = false;
 
-/// A distance of 1 that is known when the code is compiled: what it separates is contiguous.
+/// The distance of contiguous elements, known when the code is compiled.
 using contiguous = std::integral_constant<index_t, 1>;
 
 /// The number at `from` in all lanes that Step reads.

@@ -31,8 +31,8 @@ endfunction()
 
 # codegen/check_arm_loops.py: the same for products of bf16 by instructions of ARM, compiled by the compiler of an ARM configuration.
 function(attune_add_arm_loop_tests)
-  if(NOT Python3_FOUND OR NOT CMAKE_OBJDUMP)
-    message(STATUS "attune: no test looks at the loops of ARM: that needs Python 3 and objdump")
+  if(NOT Python3_FOUND OR NOT CMAKE_OBJDUMP OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    message(STATUS "attune: no test looks at the loops of ARM: that needs g++, Python 3 and objdump")
     return()
   endif()
   set(command "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/codegen/check_arm_loops.py" --compiler "${CMAKE_CXX_COMPILER}"

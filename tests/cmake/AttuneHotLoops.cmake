@@ -28,3 +28,17 @@ function(attune_add_hot_loop_tests)
     set_tests_properties(${tests} PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "skipped:")
   endforeach()
 endfunction()
+
+# codegen/check_arm_loops.py: the same for products of bf16 by instructions of ARM, compiled by the compiler of an ARM configuration.
+function(attune_add_arm_loop_tests)
+  if(NOT Python3_FOUND OR NOT CMAKE_OBJDUMP OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    message(STATUS "attune: no test looks at the loops of ARM: that needs g++, Python 3 and objdump")
+    return()
+  endif()
+  set(command "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/codegen/check_arm_loops.py" --compiler "${CMAKE_CXX_COMPILER}"
+    --objdump "${CMAKE_OBJDUMP}" "--include=$<JOIN:$<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>,;--include=>")
+  set(tests "${ATTUNE_TEST_PREFIX}meta.arm_loops" "${ATTUNE_TEST_PREFIX}meta.arm_loops.selftest")
+  add_test(NAME "${ATTUNE_TEST_PREFIX}meta.arm_loops" COMMAND ${command} COMMAND_EXPAND_LISTS)
+  add_test(NAME "${ATTUNE_TEST_PREFIX}meta.arm_loops.selftest" COMMAND ${command} --self-test COMMAND_EXPAND_LISTS)
+  set_tests_properties(${tests} PROPERTIES LABELS quick SKIP_REGULAR_EXPRESSION "skipped:")
+endfunction()

@@ -48,7 +48,7 @@ template void accumulate<double, arch>(double*, double const*, index_t, double c
 template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
 template void outer<double, arch>(double*, index_t, double const*, double const*, index_t, index_t, index_t, bool);
 #ifdef HOT_LOOPS_OF_PAIRS
-using pairs = pair_step<bf16_instructions>;
+using pairs = pair_multiplier<bf16_instructions>::unit_step;
 template void contract<float, arch>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t,
                                     pairs const&);
 template void accumulate<float, arch>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t,

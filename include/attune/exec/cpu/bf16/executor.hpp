@@ -19,10 +19,11 @@ namespace attune {
 /// multiplications. You opt in by naming this executor; its error bound is wider.
 /// T:     the type of the tensors. bfloat16, or float for all but decode(): q, k, v and the gradient by out are then
 ///        rounded to bf16 when they are read, which is not part of the bounds below.
-/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later), or BFDOT of ARM
-///        (BF16 of ARMv8.6; not decode()). It needs -mavx512bf16, -march=armv8.2-a+bf16, or a -march that has them, and
-///        does not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors of that length (of
-///        forward(): on any machine), slower than cpu<T>; not decode(). bfdot_emulated: the same for BFDOT.
+/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later), or BFDOT and
+///        BFMMLA of ARM (BF16 of ARMv8.6; not decode()). It needs -mavx512bf16, -march=armv8.2-a+bf16, or a -march
+///        that has them, and does not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors
+///        of that length (of forward(): on any machine), slower than cpu<T>; not decode(). bfdot_emulated: the same
+///        for BFDOT and BFMMLA.
 ///        amx_tiles, amx_emulated: tiles of AMX, and their twin (exec/cpu/bf16/tiles.hpp); not decode(). On Intel's
 ///        processors with AMX take these: calls by their VDPBF16PS are slower than cpu<float>.
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise

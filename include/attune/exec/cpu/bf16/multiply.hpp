@@ -5,12 +5,14 @@
 //   dV[key][d] += sum_c P[key][c] . dO[c][d]
 //
 // The products of the forward and the backward pass, by unit. A unit that adds pair by pair has them from the kernels
-// of float products; tiles.hpp has the units that add 16 pairs together.
+// of float products, with its own step; tiles.hpp has the units that add 16 pairs together.
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
+#include <attune/exec/cpu/bf16/bfmmla.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/outer.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
@@ -78,18 +80,21 @@ struct pair_multiplier {
   static constexpr bool by_feature = false;  ///< whether the pairs of a feature are contiguous in pairs of keys
   /// Lives while a thread multiplies a block or more. pairs: of the features of a query.
   using session = no_session;
+  /// The step of the kernels.
+  using unit_step =
+      std::conditional_t<std::is_same_v<Unit, bf16_instructions> && has_bfdot, block_step, pair_step<Unit>>;
 
   /// out[j][query] = sum of the products of n keys with a tile's queries, for `pairs` pairs of features.
   template <class Arch>
   static void contract(float* out, number_pair const* keys, index_t step, number_pair const* queries, index_t pairs,
                        index_t n) {
-    exec_cpu::contract<float, Arch>(out, keys, step, queries, pairs, n, pair_step<Unit>{});
+    exec_cpu::contract<float, Arch>(out, keys, step, queries, pairs, n, unit_step{});
   }
   /// out[d][query] += sum over n pairs of keys.
   template <class Arch>
   static void accumulate(float* out, paired_values const& values, number_pair const* weights, index_t n,
                          index_t width) {
-    exec_cpu::accumulate<float, Arch>(out, values.data, values.of_pair, weights, n, width, pair_step<Unit>{});
+    exec_cpu::accumulate<float, Arch>(out, values.data, values.of_pair, weights, n, width, unit_step{});
   }
   /// out[j][d] += sum over pairs of queries of weights[j][pair] . rows[pair][d], for n keys and the features of a
   /// panel.
@@ -97,7 +102,7 @@ struct pair_multiplier {
   static void outer(float* out, index_t step, number_pair const* weights, number_pair const* rows, index_t pairs,
                     index_t n) {
     in_register_blocks<tiling<float, Arch>::rows>(n, [&](auto together_now, index_t j, index_t last) {
-      detail::outer_rows<float, Arch, together_now(), pair_step<Unit>>(out, step, weights, rows, pairs, j, last);
+      detail::outer_rows<float, Arch, together_now(), unit_step>(out, step, weights, rows, pairs, j, last);
     });
   }
 

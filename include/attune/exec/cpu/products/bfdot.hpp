@@ -8,9 +8,11 @@
 // neighbor whose last bit is 1. Numbers below 2^-126 count as 0, with their sign, in the inputs, products and sums,
 // whatever rounding mode and flags the thread has set. Each NaN is the default one. BFCVTN rounds to nearest, ties to
 // even.
+// BFMMLA multiplies two rows of two pairs by two columns of two pairs. Each of its four sums has the bits of two
+// BFDOTs, one after the other.
 // A thread that sets FPCR.EBF (FEAT_EBF16) gets another rounding. No program begins with it.
-// Source: Arm Architecture Reference Manual for A-profile (DDI 0487), BFDOT, and its functions BFDotAdd, BFMul, BFAdd
-// and BFRound.
+// Source: Arm Architecture Reference Manual for A-profile (DDI 0487), BFDOT and BFMMLA, and their functions BFDotAdd,
+// BFMatMulAdd, BFMul, BFAdd and BFRound.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@
 
 namespace attune::exec_cpu {
 
-/// Whether this code is compiled for a processor with BFDOT and BFCVTN.
+/// Whether this code is compiled for a processor with BFDOT, BFMMLA and BFCVTN.
 inline constexpr bool has_bfdot =
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && XSIMD_WITH_NEON64
     true;
@@ -59,6 +61,17 @@ ATTUNE_INLINE xsimd::batch<float, Arch> bfdot_by_first(xsimd::batch<float, Arch>
                                                        xsimd::batch<std::uint32_t, Arch> const& x,
                                                        xsimd::batch<std::uint32_t, Arch> const& b) {
   return vbfdotq_laneq_f32(sum.data, vreinterpretq_bf16_u32(b.data), vreinterpretq_bf16_u32(x.data), 0);
+}
+
+/// sum + the products of two rows and two columns of two pairs each. sum: [row][column]; a: [row][pair]; b:
+/// [column][pair]. By g++ 12 the intrinsic moves sums to other registers and back in a loop; a constraint does not.
+template <class Arch>
+ATTUNE_INLINE xsimd::batch<float, Arch> bfmmla(xsimd::batch<float, Arch> const& sum,
+                                               xsimd::batch<std::uint32_t, Arch> const& a,
+                                               xsimd::batch<std::uint32_t, Arch> const& b) {
+  auto data = sum.data;
+  asm("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(data) : "w"(a.data), "w"(b.data));
+  return data;
 }
 
 /// Pairs of a number of `first` and one of `second`, rounded.

@@ -46,6 +46,14 @@ struct product_step {
 template <class Step>
 inline constexpr bool by_first_lane = false;
 
+/// Whether a step replaces the loop of `multiply` by its own, Step::multiply, which has the same arguments but the last
+/// (bf16/bfmmla.hpp).
+template <class Step>
+inline constexpr bool multiplies_blocks = false;
+
+/// The distance of contiguous elements, known when the code is compiled.
+using contiguous = std::integral_constant<index_t, 1>;
+
 /// The number at `from` in all lanes that Step reads.
 template <class Step, class B>
 ATTUNE_INLINE B step_operand(typename B::value_type const* from) {
@@ -83,6 +91,14 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const
   }
 }
 
+/// The same by a step that multiplies blocks. One of the distances is `contiguous`.
+template <class T, class Arch, int Rows, int Vectors, class Step, class E, class RowStep, class KStep>
+  requires(multiplies_blocks<Step>)
+ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const* ATTUNE_RESTRICT a, RowStep row_step,
+                            KStep k_step, E const* ATTUNE_RESTRICT b, index_t n, Step const&) {
+  Step::multiply(acc, a, row_step, k_step, b, n);
+}
+
 /// Zeros in registers. If the loop were not unrolled, g++ -O2 would put the sums into memory first.
 template <class B, int Rows, int Vectors>
 ATTUNE_INLINE void clear(B (&acc)[Rows][Vectors]) {
@@ -114,7 +130,7 @@ ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, E const* keys, index_
   for (; j < last; j += Rows) {
     typename tile::batch acc[Rows][tile::vectors];
     clear(acc);
-    multiply<T, Arch, Rows, tile::vectors>(acc, keys + j * key_step, key_step, 1, queries, width, step);
+    multiply<T, Arch, Rows, tile::vectors>(acc, keys + j * key_step, key_step, contiguous{}, queries, width, step);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8
@@ -141,7 +157,7 @@ ATTUNE_NOINLINE void accumulate_rows(T* ATTUNE_RESTRICT out, E const* values, in
   for (; d < last; d += Rows) {
     batch acc[Rows][tile::vectors];
     clear(acc);
-    multiply<T, Arch, Rows, tile::vectors>(acc, values + d, 1, key_step, weights, n, step);
+    multiply<T, Arch, Rows, tile::vectors>(acc, values + d, contiguous{}, key_step, weights, n, step);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8

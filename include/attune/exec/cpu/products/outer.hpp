@@ -89,7 +89,7 @@ ATTUNE_NOINLINE void outer_rows(T* to, index_t step, E const* weights, E const* 
   for (; j < last; j += Rows) {
     batch acc[Rows][tile::vectors];
     clear(acc);
-    multiply<T, Arch, Rows, tile::vectors>(acc, weights + j * row, row, 1, panel, queries, Step{});
+    multiply<T, Arch, Rows, tile::vectors>(acc, weights + j * row, row, contiguous{}, panel, queries, Step{});
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8

@@ -23,14 +23,14 @@
 namespace attune {
 
 /// Products of bf16 by the instructions of the machine that the code is compiled for: AVX-512 BF16 (`VDPBF16PS`,
-/// `VCVTNE2PS2BF16`), or BF16 of ARMv8.6 (`BFDOT`, `BFCVTN`). See `cpu_bf16_products`.
+/// `VCVTNE2PS2BF16`), or BF16 of ARMv8.6 (`BFDOT`, `BFMMLA`, `BFCVTN`). See `cpu_bf16_products`.
 struct bf16_instructions;
 
 /// The products of AVX-512 BF16 by other instructions, on any machine: the same bits, slower than float products. For
 /// results that a machine with the instructions would give. See `cpu_bf16_products`.
 struct bf16_emulated;
 
-/// The same for the products of ARM: the bits of `BFDOT` on any machine.
+/// The same for the products of ARM: the bits of `BFDOT`, which `BFMMLA` has too, on any machine.
 struct bfdot_emulated;
 
 namespace exec_cpu {

@@ -2,15 +2,18 @@
 // Copyright (c) 2026 The attune authors
 //
 // The arithmetic of the units of bf16 products, number by number, from the manuals of the processors and not from the
-// code under test.
+// code under test. And how bits are compared.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
+#include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
 
 namespace attune::test {
@@ -67,5 +70,27 @@ struct pair_sum_of_arm {
 template <class Unit>
 using pair_sum_of =
     std::conditional_t<std::is_same_v<typename Unit::twin, bfdot_emulated>, pair_sum_of_arm, pair_sum_of_avx512>;
+
+/// A copy that batches may be read from.
+template <class T>
+class aligned_copy {
+ public:
+  explicit aligned_copy(std::vector<T> const& x) : memory_(index_t(x.size()) + 1) {
+    std::copy(x.begin(), x.end(), memory_.data());
+  }
+  T* data() { return memory_.data(); }
+
+ private:
+  exec_cpu::aligned_buffer<T> memory_;
+};
+
+/// How many numbers differ in a bit. All NaN are equal.
+inline int count_different(float const* a, std::vector<float> const& b) {
+  int different = 0;
+  for (std::size_t n = 0; n < b.size(); ++n)
+    different += !(std::bit_cast<std::uint32_t>(a[n]) == std::bit_cast<std::uint32_t>(b[n]) ||
+                   (std::isnan(a[n]) && std::isnan(b[n])));
+  return different;
+}
 
 }  // namespace attune::test

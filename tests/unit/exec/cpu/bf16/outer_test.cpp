@@ -3,7 +3,6 @@
 //
 // The products of the backward pass on pairs of bf16 numbers: against each number's own arithmetic, in the same order.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -34,18 +33,6 @@ struct random_numbers {
     return x;
   }
 };
-/// A copy that batches may be read from.
-template <class T>
-class aligned_copy {
- public:
-  explicit aligned_copy(std::vector<T> const& x) : memory_(index_t(x.size()) + 1) {
-    std::copy(x.begin(), x.end(), memory_.data());
-  }
-  T* data() { return memory_.data(); }
-
- private:
-  aligned_buffer<T> memory_;
-};
 
 /// rows[query][d] as pairs of features, [pair of features][query].
 std::vector<number_pair> pairs_of_features(std::vector<float> const& rows, index_t width) {
@@ -56,14 +43,6 @@ std::vector<number_pair> pairs_of_features(std::vector<float> const& rows, index
       to[std::size_t(c * tile::queries + l)] = paired(bfloat16(at(2 * c)), bfloat16(at(2 * c + 1)));
     }
   return to;
-}
-
-int count_different(float const* a, std::vector<float> const& b) {
-  int different = 0;
-  for (std::size_t n = 0; n < b.size(); ++n)
-    different += !(std::bit_cast<std::uint32_t>(a[n]) == std::bit_cast<std::uint32_t>(b[n]) ||
-                   (std::isnan(a[n]) && std::isnan(b[n])));
-  return different;
 }
 
 /// rows[query][d] and weights[key][query] -> to[key][d], for `count` queries of a tile.

@@ -33,7 +33,7 @@ ATTUNE_NOINLINE inline void require_group(char const* function, char const* argu
   if (heads == 0) return;  // nothing will be read
   if (got < 1 || heads % got != 0)
     throw error(function, argument, text("head extent ", got),
-                text("a divisor of ", heads, ", the number of query heads"));
+                text(got < 1 ? "at least 1, " : "", "a divisor of ", heads, ", the number of query heads"));
 }
 ATTUNE_NOINLINE inline void require_at_least_one(char const* function, char const* argument, char const* axis,
                                                  index_t got) {

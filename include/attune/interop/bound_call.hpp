@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include <attune/operators/fold.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/listing.hpp>
+#include <attune/operators/numbering.hpp>
 
 #ifndef ATTUNE_C_TYPES
 /// The element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
@@ -54,6 +56,34 @@ void with_type(attune_call const& c, F const& f) {
   throw error("call", "the element type", name_of_type(c.type), types_of_calls());
 }
 
+/// Of each parameter, in the order of listed_parameters(): whether its policy computes it where it is not set, for
+/// example 1/sqrt(D) for a scale. Other policies have a number by default, and 0 is no substitute for it.
+template <class Op>
+std::vector<bool> computed_if_not_set(Op const& op) {
+  std::vector<bool> all;
+  attune::detail::for_each_policy(op, attune::detail::no_path{}, [&]<class P>(P const&, attune::detail::no_path) {
+    std::apply(
+        [&](auto const&... x) {
+          if constexpr (sizeof...(x) > 0 && std::is_default_constructible_v<P>)
+            (all.push_back(!(P{}.*x.member).is_set()), ...);
+          else
+            (all.push_back((static_cast<void>(x), false)), ...);
+        },
+        parameters_of<P>());
+  });
+  return all;
+}
+/// Nothing computes a coefficient of a fold.
+template <Fold Op>
+std::vector<bool> computed_if_not_set(Op const& op) {
+  std::vector<bool> all(op.coefficients.size());
+  attune::detail::for_each_operator(op, [&](auto const& part, index_t, std::string const&) {
+    std::vector<bool> const more = computed_if_not_set(part);
+    all.insert(all.end(), more.begin(), more.end());
+  });
+  return all;
+}
+
 /// An operator with the parameters, tables and mask of a call. Make: a function of the mask and the constants that
 /// returns the operator.
 template <class Make>
@@ -73,7 +103,7 @@ struct bound_call {
       attune_parameter const& x = c.parameters[n++];
       auto& to = const_cast<parameter&>(*p.at);  // a member of `op`
       int const number = to.number();
-      if (x.how == 0 && required(n - 1, p))
+      if (x.how == 0 && required(op, n - 1, p))
         throw error("call", p.path(), "no value", "a number or a tensor: it has no default");
       if (x.how == 1) to = parameter(x.number);
       if (x.how == 2) to = parameter(numbers(p.path(), x.tensor));
@@ -172,16 +202,11 @@ struct bound_call {
     }();
     return names;
   }
-  /// Whether the caller must set parameter n: the expression leaves it open, and its policy has a number by default. A
-  /// policy whose parameter is not set by default computes it.
-  static bool required([[maybe_unused]] std::size_t n, operator_parameter const& p) {
-    if (p.policy == "fold.") return !p.at->is_set();
-    if constexpr (std::is_default_constructible_v<op_type>) {
-      static op_type const defaults{};
-      return !p.at->is_set() && listed_parameters(defaults)[n].at->is_set();
-    } else {
-      return false;
-    }
+  /// Whether the caller must set parameter n of an operator of this type: the expression leaves it open, and its policy
+  /// does not compute it.
+  static bool required(op_type const& op, std::size_t n, operator_parameter const& p) {
+    static std::vector<bool> const computed = computed_if_not_set(op);
+    return !p.at->is_set() && !computed[n];
   }
 };
 

@@ -102,7 +102,8 @@ class call_mask {
   using policy = mask::composed;  ///< the mask policy of operators on the host
   /// Reads the nodes of a call, which must outlive the mask.
   explicit call_mask(attune_call const& c) {
-    for (std::int64_t n = 0; n < c.mask_count; ++n) nodes_.push_back(node(c.mask[n], n));
+    nodes_.reserve(std::size_t(c.mask_count));  // a node may refer to an earlier one by its address
+    for (std::int64_t n = 0; n < c.mask_count; ++n) nodes_.push_back(node(c, n));
   }
   /// The policy; this object must outlive it.
   policy mask() const { return {nodes_.data(), index_t(nodes_.size())}; }
@@ -110,9 +111,21 @@ class call_mask {
  private:
   static_assert(sizeof(index_t) == sizeof(std::int64_t), "attune: the C interface needs 64-bit indices");
   static index_t const* indices(std::span<std::int64_t const> x) { return reinterpret_cast<index_t const*>(x.data()); }
-  static mask::expression_node node(attune_mask_node const& m, std::int64_t n) {
+  static std::span<std::int64_t const> ids(char const* name, attune_tensor const& x) {
+    return dense<std::int64_t>(name, x);
+  }
+  /// Sequences that follow one another; `within` shows keys of each.
+  template <class Within>
+  static mask::ragged<Within> packed(attune_mask_node const& m, Within const& within) {
+    auto const q = ids("cu_seqlens of queries", m.x), k = ids("cu_seqlens of keys", m.y);
+    if (q.size() != k.size() || q.empty())
+      throw error("mask::ragged", "cu_seqlens", attune::detail::text(q.size(), " and ", k.size(), " entries"),
+                  "one more entry than sequences, for queries and keys alike");
+    return {indices(q), indices(k), index_t(q.size()) - 1, within};
+  }
+  mask::expression_node node(attune_call const& call, std::int64_t n) const {
+    attune_mask_node const& m = call.mask[n];
     auto const width = [](std::int64_t x) { return x == -1 ? mask::band::no_limit : index_t(x); };
-    auto const ids = [](char const* name, attune_tensor const& x) { return dense<std::int64_t>(name, x); };
     switch (m.kind) {
       case attune_mask_none:
         return {mask::none{}};
@@ -135,12 +148,14 @@ class call_mask {
         return {mask::documents(indices(q), index_t(q.size()), indices(k), index_t(k.size()),
                                 index_t(m.x.extents[0] * m.x.extents[1] * m.x.extents[2]))};
       }
-      case attune_mask_ragged: {
-        auto const q = ids("cu_seqlens of queries", m.x), k = ids("cu_seqlens of keys", m.y);
-        if (q.size() != k.size() || q.empty())
-          throw error("mask::ragged", "cu_seqlens", attune::detail::text(q.size(), " and ", k.size(), " entries"),
-                      "one more entry than sequences, for queries and keys alike");
-        return {mask::ragged<>(indices(q), indices(k), index_t(q.size()) - 1)};
+      case attune_mask_ragged:
+        return {packed(m, mask::none{})};
+      case attune_mask_ragged_within: {
+        bool const known = m.a >= 0 && m.a < n;
+        if (!known || call.mask[m.a].kind < attune_mask_none || call.mask[m.a].kind > attune_mask_sink_window)
+          throw error("call", attune::detail::text("mask node ", n), attune::detail::text("the index ", m.a),
+                      "an earlier node that is a mask without arrays");
+        return {packed(m, policy{&nodes_[std::size_t(m.a)], 1})};
       }
       case attune_mask_block_sparse: {
         auto const table = dense<unsigned char>("the table of blocks", m.x);

@@ -127,7 +127,7 @@ struct operator_functions {
                                          "positive", "above_one", "one_to_four"};
       next("{\"path\": " + quoted(p.path()) + ", \"domain\": " + quoted(domains[int(p.values)]) +
            ", \"value\": " + (p.at->is_number() ? number(p.at->at(0, 0, 0)) : std::string("null")) +
-           ", \"required\": " + (bound::required(n++, p) ? "true}" : "false}"));
+           ", \"required\": " + (bound::required(op, n++, p) ? "true}" : "false}"));
     }
     list("tables");
     for (operator_table const& t : listed_tables(op)) {

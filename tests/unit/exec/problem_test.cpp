@@ -60,7 +60,7 @@ TEST_CASE("extents: each disagreement names argument, value and expectation") {
   for (bad_extent const& bad : {
            bad_extent{&s::v, {3, 1, 5, 7}, "v has batch extent 3; expected 2, the batch of out"},
            {&s::v, {2, 3, 5, 7}, "v has head extent 3; expected a divisor of 4, the number of query heads"},
-           {&s::v, {2, 0, 5, 7}, "v has head extent 0; expected a divisor of 4, the number of query heads"},
+           {&s::v, {2, 0, 5, 7}, "v has head extent 0; expected at least 1, a divisor of 4, the number of query heads"},
            {&s::v, {2, 8, 5, 7}, "v has head extent 8; expected a divisor of 4, the number of query heads"},
            {&s::v, {2, 1, 5, 0}, "v has feature extent 0; expected at least 1"},
            {&s::v, {2, 1, 6, 7}, "k has position extent 5; expected 6, the keys of v"},

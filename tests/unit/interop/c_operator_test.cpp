@@ -16,7 +16,7 @@
 
 ATTUNE_C_OPERATOR(softmax, softmax_attention(m))
 ATTUNE_C_OPERATOR(top, attention(kernel::dot_product{}, normalizer::top_k{index_t(c("k", 2))}, m))
-ATTUNE_C_OPERATOR(sink, sink_attention(open, m))
+ATTUNE_C_OPERATOR(sink, attention(kernel::dot_product{} + kernel::alibi{open}, normalizer::sink{open}, m))
 ATTUNE_C_OPERATOR(differential, fold(softmax_attention(m), {1.0, open}))
 ATTUNE_C_OPERATOR(rotary, attention(kernel::rotary{c.angles("angles")}, m))
 
@@ -34,7 +34,7 @@ struct c_call {
   static constexpr shape rows{1, 2, 3, 4};
   std::vector<float> x, out = std::vector<float>(24), lse = std::vector<float>(6);
   std::array<attune_tensor, 3> fields{};
-  std::array<attune_parameter, 2> parameters{};
+  std::array<attune_parameter, 3> parameters{};
   std::array<attune_mask_node, 3> mask{};
   attune_constant constant{"k", 1};
   std::array<char, 300> text{};
@@ -86,6 +86,31 @@ TEST_CASE("the C interface: values and gradients of the same operator in C++") {
   auto const all = vjp(cpu{1}, same, {.q = view, .k = view, .v = view}, {.out = view});
   CHECK(by_k == all.of(field::k).values);
   CHECK(by_scale == all.parameter("scale").values);
+}
+
+TEST_CASE("the C interface: a mask of each sequence of a pack") {
+  c_call x;
+  attune_operator const* const op = interop::operator_softmax();
+  std::vector<index_t> const of_queries{0, 1, 3}, of_keys{0, 3, 3};
+  auto const offsets = [](std::vector<index_t> const& of) {
+    return attune_tensor{const_cast<index_t*>(of.data()), {1, 1, 1, 3}, {0, 0, 0, 1}, attune_int64, 1};
+  };
+  x.mask[0].kind = attune_mask_causal;
+  x.mask[1] = {offsets(of_queries), offsets(of_keys), 0, 0, attune_mask_ragged_within};
+  x.c.mask = x.mask.data();
+  x.c.mask_count = 2;
+  REQUIRE(op->forward(&x.c, nullptr, 0, x.error()) == attune_done);
+  std::vector<float> out(24);
+  tensor<float const> const rows(x.x, c_call::rows);
+  forward(cpu{1}, softmax_attention(mask::ragged(of_queries, of_keys, mask::causal{})),
+          {.q = rows, .k = rows, .v = rows}, {.out = tensor(out, c_call::rows)});
+  CHECK(x.out == out);
+  x.mask[1].a = 1;
+  CHECK(x.refused(op) ==
+        "attune::call: mask node 1 has the index 1; expected an earlier node that is a mask without arrays");
+  x.mask[0] = {offsets(of_queries), offsets(of_keys), 0, 0, attune_mask_ragged};
+  x.mask[1].a = 0;
+  CHECK(x.refused(op).find("attune::call: mask node 1 has the index 0") == 0);
 }
 
 TEST_CASE("the C interface: constants") {
@@ -194,8 +219,13 @@ TEST_CASE("the C interface: wrong arguments") {
   x.c.mask_count = 0;
   x.c.outputs[2] = x.c.outputs[1];
   CHECK(x.refused(op) == "attune::call: ground_weight has a tensor; expected none: this operator has no such output");
-  CHECK(x.refused(interop::operator_sink()) ==
-        "attune::call: normalizer.logit has no value; expected a number or a tensor: it has no default");
+  attune_operator const* const sink = interop::operator_sink();
+  for (char const* path : {"kernel.1.slope", "normalizer.logit"}) {  // in a sum of kernels, too
+    CHECK(x.refused(sink) ==
+          std::string("attune::call: ") + path + " has no value; expected a number or a tensor: it has no default");
+    CHECK(std::strstr(sink->description, (std::string(path) + "\", \"domain\"").c_str()) != nullptr);
+    x.parameters[path[0] == 'k' ? 1 : 2].how = 1;
+  }
   CHECK(x.out == std::vector<float>(24));  // nothing was written
   x.c.outputs[2] = {};
   CHECK(op->forward(&x.c, x.x.data(), 3, x.error()) == attune_refused);  // memory for 3 saved numbers

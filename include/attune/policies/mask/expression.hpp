@@ -28,22 +28,7 @@
 
 namespace attune::mask {
 
-/// How a node of an expression combines two earlier nodes.
-enum class combination { both, either };
-
-/// A node of an expression: a mask, or a combination of two earlier nodes.
-struct expression_node {
-  /// Two earlier nodes, by their index.
-  struct pair {
-    combination how;  ///< keys of both nodes, or of at least one of them
-    index_t first,    ///< the index of one
-        second;       ///< the index of the other
-  };
-  /// The mask, or the combination.
-  std::variant<none, causal, causal_window, window, band, prefix, sink_window, padding, documents, ragged<>,
-               block_sparse, runtime, visible_table, pair>
-      is;
-};
+struct expression_node;
 
 /// The mask policy of an expression: the last node of an array, which must outlive the mask. It gives the bits of the
 /// same mask composed at compile time. Cost: a few branches per interval and node.
@@ -54,81 +39,109 @@ struct composed {
   expression_node const* nodes = nullptr;  ///< every pair after its two nodes; the last node is the mask
   index_t count = 0;                       ///< number of nodes; 0: every key is visible
 
-  key_interval next(mask_row const& r, index_t from) const {
-    from = detail::at_least(from, 0);
-    return count == 0 ? key_interval{from, r.keys} : of(count - 1, r, from, r.keys);
-  }
+  key_interval next(mask_row const& r, index_t from) const;
   /// Throws attune::error on a device, on a node that names itself or a later one, and where a mask does not fit.
-  void check(mask_shape const& s) const {
-    if (s.memory == memory_kind::device)
-      throw error("mask::composed", "memory", "a device", "the host: compose the mask at compile time");
-    for (index_t n = 0; n < count; ++n)
-      std::visit(
-          [&]<class M>(M const& m) {
-            if constexpr (std::is_same_v<M, expression_node::pair>) {
-              if (m.first < 0 || m.first >= n || m.second < 0 || m.second >= n)
-                throw error("mask::composed", attune::detail::text("node ", n),
-                            attune::detail::text("the indices ", m.first, " and ", m.second),
-                            attune::detail::text("two numbers in [0, ", n, ")"));
-            } else {
-              mask::check(m, s);
-            }
-          },
-          nodes[n].is);
-  }
+  void check(mask_shape const& s) const;
 
  private:
   /// The first interval of node n that ends after `from`, within [from, until).
-  key_interval of(index_t n, mask_row const& r, index_t from, index_t until) const {
-    return std::visit(
-        [&]<class M>(M const& m) -> key_interval {
+  key_interval of(index_t n, mask_row const& r, index_t from, index_t until) const;
+  /// Whether node n scans its keys one by one.
+  bool scans(index_t n) const;
+  /// The same as of() for keys of both nodes.
+  key_interval common(index_t a, index_t b, mask_row const& r, index_t from, index_t until) const;
+  /// The same for keys of at least one node.
+  key_interval joined(index_t a, index_t b, mask_row const& r, index_t from, index_t until) const;
+};
+
+/// How a node of an expression combines two earlier nodes.
+enum class combination { both, either };
+
+/// A node of an expression: a mask, or a combination of two earlier nodes. ragged<composed> shows of each sequence the
+/// keys that another expression shows, which must have no arrays.
+struct expression_node {
+  /// Two earlier nodes, by their index.
+  struct pair {
+    combination how;  ///< keys of both nodes, or of at least one of them
+    index_t first,    ///< the index of one
+        second;       ///< the index of the other
+  };
+  /// The mask, or the combination.
+  std::variant<none, causal, causal_window, window, band, prefix, sink_window, padding, documents, ragged<>,
+               ragged<composed>, block_sparse, runtime, visible_table, pair>
+      is;
+};
+
+inline key_interval composed::next(mask_row const& r, index_t from) const {
+  from = detail::at_least(from, 0);
+  return count == 0 ? key_interval{from, r.keys} : of(count - 1, r, from, r.keys);
+}
+inline void composed::check(mask_shape const& s) const {
+  if (s.memory == memory_kind::device)
+    throw error("mask::composed", "memory", "a device", "the host: compose the mask at compile time");
+  for (index_t n = 0; n < count; ++n)
+    std::visit(
+        [&]<class M>(M const& m) {
           if constexpr (std::is_same_v<M, expression_node::pair>) {
-            return m.how == combination::both ? common(m, r, from, until) : joined(m, r, from, until);
-          } else if constexpr (M::form == mask_form::predicate) {
-            return detail::first_run(
-                from, [&](index_t at) { return key_interval{at, until}; }, [&](index_t j) { return m.visible(r, j); });
+            if (m.first < 0 || m.first >= n || m.second < 0 || m.second >= n)
+              throw error("mask::composed", attune::detail::text("node ", n),
+                          attune::detail::text("the indices ", m.first, " and ", m.second),
+                          attune::detail::text("two numbers in [0, ", n, ")"));
           } else {
-            key_interval const k = mask::next(m, r, from);
-            return {k.first, detail::at_most(k.last, until)};
+            mask::check(m, s);
           }
         },
         nodes[n].is);
+}
+inline key_interval composed::of(index_t n, mask_row const& r, index_t from, index_t until) const {
+  return std::visit(
+      [&]<class M>(M const& m) -> key_interval {
+        if constexpr (std::is_same_v<M, expression_node::pair>) {
+          return m.how == combination::both ? common(m.first, m.second, r, from, until)
+                                            : joined(m.first, m.second, r, from, until);
+        } else if constexpr (M::form == mask_form::predicate) {
+          return detail::first_run(
+              from, [&](index_t at) { return key_interval{at, until}; }, [&](index_t j) { return m.visible(r, j); });
+        } else {
+          key_interval const k = mask::next(m, r, from);
+          return {k.first, detail::at_most(k.last, until)};
+        }
+      },
+      nodes[n].is);
+}
+inline bool composed::scans(index_t n) const {
+  return std::visit(
+      []<class M>(M const&) {
+        if constexpr (std::is_same_v<M, expression_node::pair>)
+          return false;
+        else
+          return M::form == mask_form::predicate;
+      },
+      nodes[n].is);
+}
+inline key_interval composed::common(index_t a, index_t b, mask_row const& r, index_t from, index_t until) const {
+  bool const swapped = scans(a);  // a mask that scans looks only at what the other one shows
+  index_t const first = swapped ? b : a, second = swapped ? a : b;
+  for (;;) {
+    key_interval const x = of(first, r, from, until);
+    if (x.empty()) return {};
+    if (key_interval const y = of(second, r, x.first, x.last); !y.empty()) return y;
+    from = x.last;
   }
-  /// Whether node n scans its keys one by one.
-  bool scans(index_t n) const {
-    return std::visit(
-        []<class M>(M const&) {
-          if constexpr (std::is_same_v<M, expression_node::pair>)
-            return false;
-          else
-            return M::form == mask_form::predicate;
-        },
-        nodes[n].is);
+}
+inline key_interval composed::joined(index_t first, index_t second, mask_row const& r, index_t from,
+                                     index_t until) const {
+  key_interval const a = of(first, r, from, until), b = of(second, r, from, until);
+  if (a.empty()) return b;
+  if (b.empty()) return a;
+  key_interval u = a.first <= b.first ? a : b;
+  for (bool grown = true; grown;) {  // the masks may extend the interval in turn
+    grown = false;
+    for (index_t const n : {first, second})
+      if (key_interval const x = of(n, r, u.last, until); !x.empty() && x.first == u.last) u.last = x.last, grown = true;
   }
-  key_interval common(expression_node::pair const& m, mask_row const& r, index_t from, index_t until) const {
-    bool const swapped = scans(m.first);  // a mask that scans looks only at what the other one shows
-    index_t const first = swapped ? m.second : m.first, second = swapped ? m.first : m.second;
-    for (;;) {
-      key_interval const a = of(first, r, from, until);
-      if (a.empty()) return {};
-      if (key_interval const b = of(second, r, a.first, a.last); !b.empty()) return b;
-      from = a.last;
-    }
-  }
-  key_interval joined(expression_node::pair const& m, mask_row const& r, index_t from, index_t until) const {
-    key_interval const a = of(m.first, r, from, until), b = of(m.second, r, from, until);
-    if (a.empty()) return b;
-    if (b.empty()) return a;
-    key_interval u = a.first <= b.first ? a : b;
-    for (bool grown = true; grown;) {  // the masks may extend the interval in turn
-      grown = false;
-      for (index_t const n : {m.first, m.second})
-        if (key_interval const x = of(n, r, u.last, until); !x.empty() && x.first == u.last)
-          u.last = x.last, grown = true;
-    }
-    return u;
-  }
-};
+  return u;
+}
 
 /// Masks combined at run time; owns the nodes, not the arrays that masks point to. The masks of `expression_node` are
 /// its leaves.

@@ -89,6 +89,20 @@ TEST_CASE("an expression shows the keys of its masks: random trees") {
   }
 }
 
+TEST_CASE("an expression in each sequence of a pack: the same keys as the same mask of a type") {
+  std::vector<index_t> const of_queries{0, 2, 2, 5, 6}, of_keys{0, 2, 3, 12, 12};
+  auto const same = [&](mask::expression const& within, auto const& expected) {
+    mask::expression const e = mask::ragged<mask::composed>(of_queries, of_keys, within.mask());
+    e.mask().check({1, 2, 6, 12});
+    return call_differs(
+        e.mask(), [&](mask_row const& r, index_t j) { return mask::sees(expected, r, j); }, {1, 2, 6, 12});
+  };
+  CHECK(same(mask::causal{}, mask::ragged(of_queries, of_keys, mask::causal{})) == "");
+  CHECK(same(mask::prefix{2}, mask::ragged(of_queries, of_keys, mask::prefix{2})) == "");
+  CHECK(same(mask::expression(mask::band{1, 3}) & mask::causal{},
+             mask::ragged(of_queries, of_keys, mask::band{1, 0})) == "");
+}
+
 TEST_CASE("an expression without nodes; a node that names a later one; a device") {
   CHECK(mask::next(mask::composed{}, {0, 0, 0, 0, 1, 4}, 1) == key_interval{1, 4});
   mask::expression_node const bad[] = {{mask::expression_node::pair{mask::combination::both, 0, 0}}};

@@ -55,7 +55,8 @@ def visibility(rng, batch, heads, queries, keys):
             lengths = rng.integers(0, keys + 1, batch)
             return masks.padding(lengths), np.broadcast_to(j < lengths[:, None, None, None], (batch, 1, queries, keys))
         if kind == 3:
-            a, b = rng.integers(0, 3, (batch, queries)), rng.integers(0, 3, (batch, keys))
+            ids = rng.integers(0, 3, (batch, max(queries, keys)))
+            a, b = ids[:, ids.shape[1] - queries :], ids[:, ids.shape[1] - keys :]
             return masks.documents(a, b), (a[:, :, None] == b[:, None, :])[:, None]
         if kind == 4:
             table = rng.random((1, heads, queries, keys)) < 0.7

@@ -230,7 +230,7 @@ def test_nan_in_padding_stays_outside(rng):
 
 def test_pickle_and_copy(rng):
     q, k, v = problem(rng)
-    op, mask = attune.op("softmax"), masks.documents(np.zeros(q.shape[2], int), np.arange(k.shape[2]) % 2) & masks.causal()
+    op, mask = attune.op("softmax"), masks.documents(np.zeros(q.shape[2], int), np.arange(k.shape[2]) % 2) | masks.causal()
     same = pickle.loads(pickle.dumps((op, mask)))
     for o, m in (same, copy.deepcopy((op, mask))):
         assert np.array_equal(o(q, k, v, mask=m), op(q, k, v, mask=mask))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import attune
-from attune import masks, policy
+from attune import _compile, masks, policy
 
 compiles = pytest.mark.compiles
 B, H, LQ, LK, D, DV = 1, 2, 3, 5, 4, 3
@@ -91,6 +91,16 @@ def sigmoid_operator(cache):
 
 
 @compiles
+def test_dtypes_are_names_or_types():
+    for one in ("float64", np.float64, np.dtype(np.float64), ["float64"], (np.float64,)):
+        assert _compile._codes(one) == 2, one
+    torch = pytest.importorskip("torch")
+    assert _compile._codes(torch.float64) == 2 and _compile._codes((torch.float32, torch.bfloat16, np.float64)) == 7
+    for bad in (torch.int64, np.int64, "float128", 8, None):
+        with pytest.raises(attune.CompileError, match="dtypes has .*; expected some of float32, float64"):
+            _compile._codes(bad)
+
+
 def test_a_normalizer_and_a_term_have_the_values_of_a_loop(sigmoid_operator):
     op, x, bias = sigmoid_operator, inputs(), np.array([0.25, -1.0])
     q, k, v = x.values()

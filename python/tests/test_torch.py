@@ -273,6 +273,19 @@ def test_data_loaders_that_fork(rng):
     assert torch.equal(found[:, 0, 0, 0], torch.arange(4.0))
 
 
+def test_errors_with_gradients_name_arguments_of_the_call(rng):
+    q, k, v = tensors(rng, (2, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4))
+    for grads in (True, False):
+        given = [x if grads else x.detach() for x in (q, k, v)]
+        with pytest.raises(attune.Error, match="^attune: k has batch extent 1; expected 2, the batch of q$"):
+            at.softmax(*given)
+        with pytest.raises(attune.Error, match="^attune: k has feature extent 4; expected 3, the width of q$"):
+            at.softmax(given[0][:1, ..., :3], *given[1:])
+    logit = [0.5, 1]
+    out = at.sink(q[:1], k, v, logit=logit, mask=masks.causal(), offset=[2])
+    assert torch.equal(out, at.sink(q[:1], k, v, logit=torch.tensor(logit).double(), mask=masks.causal(), offset=2))
+
+
 def test_block_masks_of_flex_attention(rng):
     from torch.nn.attention.flex_attention import create_block_mask
 

@@ -48,9 +48,23 @@ X = np.ones((2, 4, 3, 5), np.float32)
         (lambda op: masks.window(-2, 0), "left has the value -2; expected an integer of at least 0"),
         (lambda op: masks.causal("left"), "align has the value 'left'; expected \"end\" or \"start\""),
         (lambda op: masks.padding([1.5]), "lengths has the type float64; expected integers"),
-        (lambda op: masks.visible(X), "table has the type float32; expected bool or uint8"),
+        (lambda op: masks.visible(X), "table has the type float32; expected bool, uint8, or integers"),
         (lambda op: masks.block_sparse(X[0, 0] > 0, 0, 2), "query_block has the value 0; expected an integer of at least 1"),
-        (lambda op: attune.op("sink")(X, X, X), "logit"),
+        (lambda op: op(X, X[:1], X[:1]), "attune: k has batch extent 1; expected 2, the batch of q"),
+        (lambda op: op(X, X, X[:1]), "attune: v has batch extent 1; expected 2, the batch of q"),
+        (lambda op: op(X, X[:, :0], X[:, :0]), "v has head extent 0; expected at least 1, a divisor of 4, the number of"),
+        (lambda op: op(X, X, X, offset=[1]), "offset has 1 numbers; expected an integer, or 2 of them"),
+        (lambda op: op(X, X, X, offset=[0.5, 1]), "offset has the type float64; expected integers"),
+        (lambda op: op(X, X, X, scale="1"), "kernel.scale has the value '1'; expected a number"),
+        (lambda op: op(X, X, X, scale=["1"]), "scale has the value ['1']; expected a number or an array"),
+        (lambda op: op(X, X, X, scale=[[1], [1, 2]]), "scale has the value [[1], [1, 2]]; expected a number or an array"),
+        (lambda op: op.vjp(X, X, X), "dout has no value; expected an array, the gradient by out; some of dout, dlse"),
+        (lambda op: op.reference_vjp(X, X, X), "dout has no value; expected an array, the gradient by out"),
+        (lambda op: op(np.ma.masked_less(X, 0), X, X), "q has a masked array; expected an array without one: x.filled("),
+        (lambda op: op(X, X, X, scale=np.ma.ones(4)), "kernel.scale has a masked array"),
+        (lambda op: masks.padding(np.ma.ones(2, int)), "lengths has a masked array"),
+        (lambda op: masks.visible(np.ma.ones((3, 3), bool)), "table has a masked array"),
+        (lambda op: attune.op("sink")(X, X, X), "normalizer.logit has no value"),
         (lambda op: attune.op("softmx"), "op has the name 'softmx'; expected one of"),
     ],
 )
@@ -58,6 +72,20 @@ def test_the_text_names_argument_value_and_expectation(call, text):
     with pytest.raises(attune.Error) as e:
         call(attune.op("softmax"))
     assert text in str(e.value)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_lists_are_arrays(kind):
+    op = attune.op("sink")
+    numbers = kind([0.5, 1, 2, 3])
+    given = {"mask": masks.causal(), "offset": kind([0, 1])}
+    arrays = {"mask": masks.causal(), "offset": np.array([0, 1])}
+    out = op(X, X, X, logit=np.array(numbers), **arrays)
+    assert np.array_equal(op(X, X, X, logit=numbers, **given), out)
+    by_logit = op.vjp(X, X, X, logit=numbers, dout=X, **given)["normalizer.logit"]
+    assert np.array_equal(by_logit, op.vjp(X, X, X, logit=np.array(numbers), dout=X, **arrays)["normalizer.logit"])
+    x = X.astype(float)
+    assert np.array_equal(op(x.tolist(), x, x, logit=1), op(x, x, x, logit=1))
 
 
 def test_unknown_arguments():

@@ -9,6 +9,7 @@ structures do.
 import ctypes
 import json
 import os
+import re
 import struct
 import threading
 
@@ -120,7 +121,8 @@ def check(status):
     """Raises the exception that a status of a C function stands for."""
     if status == 0:
         return
-    text = _thread.memory.value.decode(errors="replace")
+    # The function of C++ that found it has a name that the caller of Python does not know.
+    text = re.sub(r"^attune::(\w+::)*\w+: ", "attune: ", _thread.memory.value.decode(errors="replace"))
     if status == 1:
         raise Error(text)
     if status == 2:

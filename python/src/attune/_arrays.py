@@ -89,6 +89,7 @@ def view(name, x, place="cpu"):
             x = x.resolve_conj().resolve_neg()
         return View(x.data_ptr(), tuple(x.shape), x.stride(), code, x)
     if isinstance(x, numpy.ndarray):
+        _refuse_masked(name, x)
         code = _NUMPY_CODES.get(x.dtype)
         if code is None and x.dtype.name == "bfloat16":
             code = 2
@@ -109,12 +110,39 @@ def view(name, x, place="cpu"):
     raise wrong(name, f"the type {type(x).__name__}", "an array of NumPy, torch or DLPack")
 
 
+def _refuse_masked(name, x):
+    """Refuses arrays of numpy.ma: their mask would be lost."""
+    if isinstance(x, numpy.ma.MaskedArray):
+        raise wrong(name, "a masked array", "an array without one: x.filled(number), and a mask of attune.masks")
+
+
+def from_list(name, x):
+    """A list or tuple of numbers as an array of float64; other arguments as they are."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    try:
+        a = numpy.asarray(x)
+    except (RuntimeError, TypeError, ValueError):  # lists of several lengths; tensors that require gradients
+        a = None
+    if a is None or (a.size and a.dtype.kind not in "iuf"):
+        raise wrong(name, f"the value {x!r}", "a number or an array of numbers")
+    return a.astype(numpy.float64)
+
+
+def copied(x):
+    """A copy of an array. What it shares along an axis, by a stride of 0, stays shared."""
+    steps = x.stride() if is_torch(x) else x.strides
+    once = x[(*(slice(0, 1) if step == 0 else slice(None) for step in steps), ...)]
+    return once.clone().expand(x.shape) if is_torch(x) else numpy.broadcast_to(once.copy(), x.shape)
+
+
 def numbers_of_int64(name, x):
     """A dense array of int64 with the numbers of x; copied only if x is something else."""
     if is_torch(x):
         if x.dtype.is_floating_point or x.dtype.is_complex:
             raise wrong(name, f"the type {x.dtype}", "integers")
         return x.detach().cpu().to(sys.modules["torch"].int64).contiguous()
+    _refuse_masked(name, x)
     a = numpy.asarray(x)
     if a.size and a.dtype.kind not in "iub":
         raise wrong(name, f"the type {a.dtype}", "integers")
@@ -122,16 +150,24 @@ def numbers_of_int64(name, x):
 
 
 def bytes_of(name, x):
-    """An array of bytes with the truth values of x, which is copied only if it is neither bool nor uint8."""
+    """An array of bytes with the truth values of x, which is copied only if it is neither bool nor uint8. Other integers
+    must be 0 or 1: a larger one is more likely a mistake, for example an id."""
+    expected = "bool, uint8, or integers that are 0 or 1"
     if is_torch(x):
         torch = sys.modules["torch"]
-        if x.dtype not in (torch.bool, torch.uint8):
-            raise wrong(name, f"the type {x.dtype}", "bool or uint8")
-        return x.detach().cpu()
-    a = numpy.asarray(x)
-    if a.dtype not in (numpy.bool_, numpy.uint8):
-        raise wrong(name, f"the type {a.dtype}", "bool or uint8")
-    return a
+        a, is_bytes = x.detach().cpu(), x.dtype in (torch.bool, torch.uint8)
+        is_integer = not (x.dtype.is_floating_point or x.dtype.is_complex)
+    else:
+        _refuse_masked(name, x)
+        a = numpy.asarray(x)
+        is_bytes, is_integer = a.dtype in (numpy.bool_, numpy.uint8), a.dtype.kind in "iu"
+    if is_bytes:
+        return a
+    if not is_integer:
+        raise wrong(name, f"the type {a.dtype}", expected)
+    if not bool(((a == 0) | (a == 1)).all()):
+        raise wrong(name, f"the type {a.dtype} and other numbers than 0 and 1", expected)
+    return a == 1
 
 
 def widened(x):
@@ -160,4 +196,19 @@ def empty_like(x, shape, code=None):
     return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16, numpy.int64, numpy.bool_)[code])
 
 
-__all__ = ["CODES", "View", "bytes_of", "empty_like", "index_of", "is_array", "is_torch", "numbers_of_int64", "on_host", "view", "widened", "wrong"]
+__all__ = [
+    "CODES",
+    "View",
+    "bytes_of",
+    "copied",
+    "empty_like",
+    "from_list",
+    "index_of",
+    "is_array",
+    "is_torch",
+    "numbers_of_int64",
+    "on_host",
+    "view",
+    "widened",
+    "wrong",
+]

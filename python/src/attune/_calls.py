@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from . import _abi
-from ._arrays import View, empty_like, index_of, is_array, numbers_of_int64, view, widened, wrong
+from ._arrays import View, empty_like, from_list, index_of, is_array, numbers_of_int64, view, widened, wrong
 from .masks import Mask
 
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
@@ -26,6 +26,7 @@ _ELSEWHERE = {
     "softmax_scale": "scale=",
     "window_size": "mask=masks.window(left, right)",
 }
+_SHARED = ("output_gate", "position_scores", "value_gate")  # inputs that batches may share
 _NUMBERS_OF = (0, 1, 0, 0)  # the type of rows, parameters and saved numbers, by the type of a call
 
 
@@ -66,6 +67,7 @@ class Call:
             places = d.names.get(name)
             if places is None:
                 raise no_argument(operator, name)
+            x = from_list(name, x)
             for kind, n in places:
                 if kind == "field":
                     fields = dict(fields) if fields is not None else {}
@@ -79,7 +81,7 @@ class Call:
                 else:
                     constants = constants or list(d.constant_defaults)
                     constants[n] = _real(name, x)
-        nodes, count = (b"", 0) if mask is None else _mask(mask)._pack()
+        nodes, count = (b"", 0) if mask is None else _mask(mask)._pack(offset)
         self.memory = ctypes.create_string_buffer(d.blank + nodes, d.mask_at + len(nodes) + 1)
         base = self.address = ctypes.addressof(self.memory)
         self.keep.append(mask)
@@ -97,6 +99,7 @@ class Call:
         offsets, start, has_start = _abi.ABSENT, 0, 0
         if offset is not None:
             offsets, start, has_start = self._offset(offset)
+        self._check_batches(d, offsets)
         self.threads = 0 if threads is None else _count("threads", threads)
         head = struct.pack("=5Q", base + d.field_at, base + d.parameter_at, base + d.table_at, base + d.constant_at, base + d.mask_at)
         self.memory[0:40] = head
@@ -123,7 +126,7 @@ class Call:
         self.views, self.code, self.model = [], None, None
         at = d.field_at
         for n, name in enumerate(d.fields):
-            x = fields.get(name)
+            x = from_list(name, fields.get(name))
             if x is None:
                 self.views.append(None)
                 if name != "v0":
@@ -149,6 +152,20 @@ class Call:
             if name not in d.names and fields[name] is not None:
                 raise no_argument(self.operator, name)
         self.rows = self._extent_of_rows(d)
+
+    def _check_batches(self, d, offsets):
+        """Refuses inputs of several batches. The interface would name `out`, which the caller does not give."""
+        first = None
+        for name, side, at in zip(d.fields, d.sides, self.views):
+            if at is None or name in _SHARED or side not in ("query", "key"):
+                continue
+            if first is None and side == "query":
+                first = name
+            if first is not None and at[1][0] != self.rows[0]:
+                raise wrong(name, f"batch extent {at[1][0]}", f"{self.rows[0]}, the batch of {first}")
+        if offsets is not _abi.ABSENT and offsets[4] != self.rows[0]:
+            expected = f"an integer, or {self.rows[0]} of them, one for each batch element"
+            raise wrong("offset", f"{offsets[4]} numbers", expected)
 
     def _first(self, d):
         return next(name for name, v in zip(d.fields, self.views) if v is not None)
@@ -230,7 +247,7 @@ class Call:
         _PACK(self.memory, d.table_at + n * _abi.TENSOR.size, v.data, *shape, *strides, v.code, 1)
 
     def _offset(self, offset):
-        if is_array(offset):
+        if is_array(offset) or isinstance(offset, (list, tuple)):
             x = self._offsets(offset)
             if x.ndim != 1:
                 raise wrong("offset", f"{x.ndim} axes", "an integer, or one for each batch element")
@@ -390,12 +407,23 @@ def _mask(mask):
 
 
 def _real(name, x):
-    if isinstance(x, bool):
-        return float(x)
     try:
-        return float(x)
+        if not isinstance(x, (str, bytes)):  # which float() parses
+            return float(x)
     except (TypeError, ValueError, OverflowError):
-        raise wrong(name, f"the value {x!r}", "a number or an array of numbers") from None
+        pass
+    raise wrong(name, f"the value {x!r}", "a number or an array of numbers")
+
+
+def cotangents_of(operator, given):
+    """Gradients by the outputs in the order of the interface. given: by the names of outputs."""
+    for name, x in given.items():
+        if x is not None and name not in operator.outputs:
+            raise wrong(f"d{name}", "an array", f"None: {operator.name} has no output {name}")
+    if all(x is None for x in given.values()):
+        names = [f"d{name}" for name in _OUTPUTS[:3] if name in operator.outputs]
+        raise wrong("dout", "no value", f"an array, the gradient by out; some of {', '.join(names)}")
+    return [given.get(name) for name in _OUTPUTS[:3]]
 
 
 def _count(name, x):

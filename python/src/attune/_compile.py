@@ -65,7 +65,8 @@ def compile(
     rotary.
 
     terms: kernels that are added to the kernel. map: a score map of their sum.
-    dtypes: some of float32, float64, bfloat16, float16; what you leave out is not compiled. 16 bits need float32, too.
+    dtypes: one or some of float32, float64, bfloat16, float16, as text or as types of NumPy or torch; what you leave out
+        is not compiled. 16 bits need float32, too.
     compiler: a command; by default $ATTUNE_CXX, $CXX, or the first of g++, clang++ and c++.
     cache: the folder of compiled operators; by default $ATTUNE_CACHE or ~/.cache/attune. With ATTUNE_NO_COMPILE=1
     nothing is compiled: the folder must have the operator.
@@ -138,11 +139,12 @@ def _argument(role):
 
 
 def _codes(dtypes):
-    names = (dtypes,) if isinstance(dtypes, str) else tuple(dtypes)
+    one = isinstance(dtypes, (str, type)) or not hasattr(dtypes, "__iter__")
     codes = 0
-    for name in names:
+    for x in (dtypes,) if one else dtypes:
+        name = x.__name__ if isinstance(x, type) else str(x).rpartition("torch.")[2]
         if name not in _TYPES:
-            raise CompileError(f"attune: dtypes has {name!r}; expected some of {', '.join(_TYPES)}")
+            raise CompileError(f"attune: dtypes has {x!r}; expected some of {', '.join(_TYPES)}")
         codes |= _TYPES[name]
     if not codes:
         raise CompileError(f"attune: dtypes is empty; expected some of {', '.join(_TYPES)}")

@@ -66,6 +66,15 @@ def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset,
     return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
 
 
+class _PagedCall(Call):
+    """A call whose keys and values lie in pages, which no batch has."""
+
+    __slots__ = ()
+
+    def _check_batches(self, d, offsets):
+        pass
+
+
 class _Plan:
     """A checked call. A later one with arrays of the same types and shapes changes addresses and lengths."""
 
@@ -75,12 +84,12 @@ class _Plan:
         d = operator._description
         self.starts = None
         if lengths is not None:
-            self.lengths = lengths.copy()
-            ends = masks.padding(self.lengths)
+            ends = masks.padding(lengths)
+            self.lengths = ends._x  # run() writes the lengths of its call
             mask = ends if mask is None else ends & mask
             if offset is None:
                 offset = self.starts = lengths.copy()
-        call = self.call = Call(operator, given, named, mask, offset, threads, layout)
+        call = self.call = (Call if table is None else _PagedCall)(operator, given, named, mask, offset, threads, layout)
         self.keys = call.extent_of("v", "k")
         if table is not None:
             if "query" in d.sides and len(table) != call.rows[0]:

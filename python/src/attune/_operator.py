@@ -4,7 +4,7 @@
 
 from . import _decode, _oracle, _plans, _statistics
 from ._arrays import is_torch, wrong
-from ._calls import Call
+from ._calls import Call, cotangents_of
 from ._description import Description
 
 
@@ -21,8 +21,9 @@ class Operator:
     CUDA device, for a forward pass in float32 or 16 bits.
 
     Inputs with one number per position may leave out the last axis; inputs with one number per pair (scores, bias) are
-    aligned at the right, and axes of length 1 are shared. A parameter is a number, (H), (H, Lq) or (B, H, Lq), of
-    float32 or float64; of bfloat16 or float16, it is read from a copy in float32.
+    aligned at the right, and axes of length 1 are shared, but for the last: it has all keys. A parameter is a number,
+    (H), (H, Lq) or (B, H, Lq), of float32 or float64; of bfloat16 or float16, it is read from a copy in float32. Lists
+    of numbers are arrays of float64.
     """
 
     def __init__(self, functions, text="", key=None, companions=None):
@@ -163,11 +164,8 @@ class Operator:
         if any(is_torch(x) and x.requires_grad for x in (q, k, v)):
             raise wrong("vjp", "a tensor that requires gradients", "attune.torch, or tensors after detach()")
         places = self._gradients_of(call, wanted)
-        for name, x in (("lse", dlse), ("ground_weight", dground_weight)):
-            if x is not None and name not in self.outputs:
-                raise wrong(f"d{name}", "an array", f"None: {self.name} has no output {name}")
-        results = call.vjp(None, (dout, dlse, dground_weight), places)
-        return self._by_path(results)
+        by = cotangents_of(self, {"out": dout, "lse": dlse, "ground_weight": dground_weight})
+        return self._by_path(call.vjp(None, by, places))
 
     def statistics(
         self,

@@ -6,11 +6,11 @@ import ctypes
 
 from . import _abi
 from ._arrays import empty_like, is_array, on_host, view, wrong
+from ._calls import cotangents_of
 
 # The tensors of attune_reference, in its order.
 _ROWS = ("out", "lse", "ground_weight", "threshold")
 _TABLES = ("scores", "logits", "weights", "visible")
-_COTANGENTS = ("out", "lse", "ground_weight")
 
 
 class Reference:
@@ -104,15 +104,12 @@ def reference_vjp(operator, q, k, v, cotangents, wanted, digits, mask, offset, l
     library = _library("_vjp", digits)
     call = call_of(operator, q, k, v, mask, offset, layout, named)
     memory, results, _ = call.gradient_block(
-        cotangents_of(operator, cotangents), operator._gradients_of(call, wanted), code=1
+        cotangents_on_host(operator, cotangents), operator._gradients_of(call, wanted), code=1
     )
     operator._companions.run(library)(call.address, ctypes.addressof(memory))
     return operator._by_path(results)
 
 
-def cotangents_of(operator, given):
+def cotangents_on_host(operator, given):
     """Gradients by the outputs as arrays of float32 or float64 on the CPU, in the order of the interface."""
-    for name, x in given.items():
-        if x is not None and name not in operator.outputs:
-            raise wrong(f"d{name}", "an array", f"None: {operator.name} has no output {name}")
-    return [None if given[name] is None else on_host(given[name]) for name in _COTANGENTS]
+    return [None if x is None else on_host(x) for x in cotangents_of(operator, given)]

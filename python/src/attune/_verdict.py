@@ -13,7 +13,7 @@ import numpy
 from . import _abi
 from ._arrays import is_array, is_torch, view, wrong
 from ._calls import aligned, parameter_axes
-from ._oracle import call_of, cotangents_of, operator_of
+from ._oracle import call_of, cotangents_on_host, operator_of
 
 _TYPES = {
     "float64": ("float64", "f64", "fp64", "double"),
@@ -167,7 +167,7 @@ def verdict(
     if gradients:
         if sent:
             names, sizes = [], []
-        by = cotangents_of(operator, cotangents)
+        by = cotangents_on_host(operator, cotangents)
         types = (stored, *formats, stored, _one_type(by_numbers), 0)
         sent["gradients"] = _judged("verdict_gradients", call, {}, by, gradients, types, names, sizes)
     return Verdict(operator, sent)

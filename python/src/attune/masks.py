@@ -5,17 +5,27 @@
     masks.causal() & masks.documents(ids)
 
 A mask is no table, unless you give one: the rows of a call find their intervals of keys one by one. The keys of a
-query's row that it does not see are not read: NaN in them never reaches a result.
+query's row that it does not see are not read: NaN in them never reaches a result. A mask copies the arrays that you
+give: what you write to them later does not change it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import _abi
-from ._arrays import bytes_of, index_of, numbers_of_int64, view, wrong
+import numpy
 
-_BOTH, _EITHER = 100, 101
+from . import _abi
+from ._arrays import bytes_of, copied, index_of, numbers_of_int64, view, wrong
+
+_DOCUMENTS, _PACK, _WITHIN, _BOTH, _EITHER = 7, 8, 11, 100, 101
+_FROM_END, _FROM_START = (1, 2, 4, 5), (3,)  # masks of positions: causal, window, prefix, sink_window
+
+
+class _Nodes(list):
+    """The nodes of a mask for a call. needs_offset: the call must say at which position query 0 is."""
+
+    needs_offset = False
 
 
 class Mask:
@@ -48,29 +58,72 @@ class Mask:
     def __or__(self, other: Mask) -> Mask:
         return _combined(self, other, _EITHER, "|")
 
+    def __bool__(self) -> bool:
+        raise TypeError("attune: a mask is neither true nor false: combine masks by & and |, not by `and`, `or`, `not`")
+
     def __repr__(self) -> str:
         if self._parts is None:
             return f"masks.{self._text}"
         first, second = self._parts
         return f"({first!r} {self._text} {second!r})"
 
-    def _nodes(self, to):
-        """Appends the nodes of the mask; returns the index of its own."""
+    def _nodes(self, to, beside=()):
+        """Appends the nodes of the mask; returns the index of its own. beside: masks that & combines it with."""
         if self._parts is None:
-            x, y = (_abi.ABSENT if array is None else _tensor(self._kind, array) for array in (self._x, self._y))
-            to.append((*x, *y, self._a, self._b, self._kind))
+            to.append((*self._arrays(), self._a, self._b, self._kind))
+            if self._kind in _FROM_END or self._kind in _FROM_START:
+                self._place(to, beside)
         else:
-            first, second = (part._nodes(to) for part in self._parts)
+            if self._kind == _BOTH:
+                beside = (*beside, *self._conjuncts())
+            first, second = (part._nodes(to, beside) for part in self._parts)
             to.append((*_abi.ABSENT, *_abi.ABSENT, first, second, self._kind))
         return len(to) - 1
 
-    def _pack(self):
+    def _place(self, to, beside):
+        """Says where the positions of a mask of positions count: in each sequence of a pack, or in the whole call."""
+        packs = list({id(m): m for m in beside if m._kind == _PACK}.values())
+        if len(packs) > 1:
+            raise wrong("mask", f"{self!r} & two from_cu_seqlens", "one: positions count within its sequences")
+        if packs:
+            to.append((*packs[0]._arrays(), len(to) - 1, 0, _WITHIN))
+        elif self._kind in _FROM_END and not all(m._ends_with_the_keys() for m in beside if m._kind == _DOCUMENTS):
+            to.needs_offset = True
+
+    def _conjuncts(self):
+        """The masks that & combines."""
+        if self._kind != _BOTH:
+            return (self,)
+        return tuple(m for part in self._parts for m in part._conjuncts())
+
+    def _ends_with_the_keys(self):
+        """Whether the last ids of queries and keys are the same: query i is then at position i + Lk - Lq. As many queries as
+        keys have the same positions in any case."""
+        x, y = numpy.asarray(self._x), numpy.asarray(self._y)
+        queries, keys = x.shape[-1], y.shape[-1]
+        n = min(queries, keys)
+        return queries == keys or bool((x[..., queries - n :] == y[..., keys - n :]).all())
+
+    def _arrays(self):
+        """The arrays of the mask as two tensors of the interface."""
+        x, y = (_abi.ABSENT if array is None else _tensor(self._kind, array) for array in (self._x, self._y))
+        return (*x, *y)
+
+    def _pack(self, offset=None):
         """The nodes as memory for a call, and their number. Made once: a mask does not change."""
         if self._packed is None:
-            nodes = []
+            nodes = _Nodes()
             self._nodes(nodes)
-            self._packed = b"".join(_abi.MASK_NODE.pack(*node) for node in nodes), len(nodes)
-        return self._packed
+            self._packed = b"".join(_abi.MASK_NODE.pack(*node) for node in nodes), len(nodes), nodes.needs_offset
+        memory, count, needs_offset = self._packed
+        if needs_offset and offset is None:
+            raise wrong(
+                "offset",
+                f"no value, and in {self!r} the ids of queries are not the last ones of the keys",
+                "the position of query 0 among the keys; or from_cu_seqlens(cu_seqlens, cu_seqlens_k), which counts "
+                "positions within each sequence",
+            )
+        return memory, count
 
 
 def _combined(a, b, kind, sign):
@@ -89,7 +142,11 @@ def _number(name, x, least):
 
 
 def _width(name, x):
-    return -1 if x is None or (type(x) is int and x == -1) else _number(name, x, 0)
+    return -1 if x is None or index_of(x) == -1 else _number(name, x, 0)
+
+
+def _numbers(name, x):
+    return copied(numbers_of_int64(name, x))
 
 
 def _tensor(kind, array):
@@ -142,16 +199,20 @@ def sink_window(sinks: int, width: int) -> Mask:
 
 def padding(lengths: Any) -> Mask:
     """The first lengths[b] keys of batch element b. lengths: (B), integers."""
-    x = numbers_of_int64("lengths", lengths)
+    x = _numbers("lengths", lengths)
     if x.ndim != 1:
         raise wrong("lengths", f"{x.ndim} axes", "1: a number for each batch element")
     return Mask(6, x=x, text="padding(...)")
 
 
 def documents(ids: Any, key_ids: Any = None) -> Mask:
-    """Keys with the query's id: packed sequences. ids: (L) or (B, L), integers; key_ids: of the keys, if they differ."""
-    x = numbers_of_int64("ids", ids)
-    y = x if key_ids is None else numbers_of_int64("key_ids", key_ids)
+    """Keys with the query's id: packed sequences. ids: (L) or (B, L), integers; key_ids: of the keys, if they differ.
+
+    causal(), window() and the like count positions of the whole call next to it. That is right where queries are the
+    last of the keys, or where the call has offset=. Else use from_cu_seqlens.
+    """
+    x = _numbers("ids", ids)
+    y = x if key_ids is None else _numbers("key_ids", key_ids)
     for name, a in (("ids", x), ("key_ids", y)):
         if a.ndim not in (1, 2):
             raise wrong(name, f"{a.ndim} axes", "1 or 2: (L) or (B, L)")
@@ -162,9 +223,13 @@ def documents(ids: Any, key_ids: Any = None) -> Mask:
 
 def from_cu_seqlens(cu_seqlens: Any, cu_seqlens_k: Any = None) -> Mask:
     """Keys of the query's sequence, for sequences that follow one another (flash-attention's cu_seqlens: 0, the end of
-    the first sequence, ..., L). The batch is 1. Takes less time than `documents`."""
-    x = numbers_of_int64("cu_seqlens", cu_seqlens)
-    y = x if cu_seqlens_k is None else numbers_of_int64("cu_seqlens_k", cu_seqlens_k)
+    the first sequence, ..., L). The batch is 1. Takes less time than `documents`.
+
+    causal(), window(), prefix() and sink_window() that & combines with it count positions within each sequence, as
+    flash-attention does: causal() aligns the last query of a sequence with its last key. offset= has no part in it.
+    """
+    x = _numbers("cu_seqlens", cu_seqlens)
+    y = x if cu_seqlens_k is None else _numbers("cu_seqlens_k", cu_seqlens_k)
     for name, a in (("cu_seqlens", x), ("cu_seqlens_k", y)):
         if a.ndim != 1 or a.shape[0] < 1:
             raise wrong(name, f"the shape {a.shape}", "(sequences + 1)")
@@ -176,9 +241,7 @@ setattr(documents, "from_cu_seqlens", from_cu_seqlens)
 
 def block_sparse(table: Any, query_block: int, key_block: int) -> Mask:
     """Blocks of keys that blocks of queries see. table: (query blocks, key blocks) or with heads in front, bool."""
-    import numpy
-
-    x = numpy.ascontiguousarray(bytes_of("table", table))
+    x = numpy.ascontiguousarray(copied(bytes_of("table", table)))
     if x.ndim not in (2, 3):
         raise wrong("table", f"{x.ndim} axes", "2 or 3: (query blocks, key blocks), heads in front")
     a, b = _number("query_block", query_block, 1), _number("key_block", key_block, 1)
@@ -186,9 +249,9 @@ def block_sparse(table: Any, query_block: int, key_block: int) -> Mask:
 
 
 def visible(table: Any) -> Mask:
-    """A boolean table: True where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
-    length 1 are shared. Any strides; the table is not copied."""
-    x = bytes_of("table", table)
+    """A table: True, or 1, where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
+    length 1 are shared. A mask of keys (B, Lk), as tokenizers return it, is table[:, None, None]."""
+    x = copied(bytes_of("table", table))
     if x.ndim > 4:
         raise wrong("table", f"{x.ndim} axes", "at most 4")
     return Mask(10, x=x, text="visible(...)")
@@ -196,15 +259,10 @@ def visible(table: Any) -> Mask:
 
 def from_block_mask(block_mask: Any) -> Mask:
     """The mask of a FlexAttention BlockMask: its mask_mod, evaluated for every pair into a boolean table. Needs torch."""
-    import torch
+    from torch.nn.attention.flex_attention import create_mask
 
-    q, k = block_mask.seq_lengths
     batch, heads = block_mask.kv_num_blocks.shape[:2]
-    at = [torch.arange(n) for n in (batch, heads, q, k)]
-    mod = block_mask.mask_mod
-    for axes in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None)):
-        mod = torch.vmap(mod, in_dims=axes)
-    return visible(mod(*at))
+    return visible(create_mask(block_mask.mask_mod, batch, heads, *block_mask.seq_lengths, device="cpu"))
 
 
 __all__ = [

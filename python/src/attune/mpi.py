@@ -24,6 +24,7 @@ import numpy
 
 from . import _abi
 from ._arrays import index_of, is_torch, wrong
+from ._calls import cotangents_of
 from ._errors import CompileError
 from ._mpi_library import MpiLibrary, mpi4py_module
 from ._operator import Operator
@@ -161,7 +162,8 @@ class RanksOperator:
                 raise wrong("saved", found, "the result of this object's forward_and_save()")
             call = saved.call
             places = self.operator._gradients_of(call, wanted)
-            memory, results, _ = call.gradient_block((dout, dlse, dground_weight), places)
+            by = cotangents_of(self.operator, {"out": dout, "lse": dlse, "ground_weight": dground_weight})
+            memory, results, _ = call.gradient_block(by, places)
             return _Prepared(call, self._function(call), results, memory)
 
         ready = self._ready(_VJP, prepare)

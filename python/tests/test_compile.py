@@ -90,7 +90,6 @@ def sigmoid_operator(cache):
     return op
 
 
-@compiles
 def test_dtypes_are_names_or_types():
     for one in ("float64", np.float64, np.dtype(np.float64), ["float64"], (np.float64,)):
         assert _compile._codes(one) == 2, one
@@ -101,6 +100,7 @@ def test_dtypes_are_names_or_types():
             _compile._codes(bad)
 
 
+@compiles
 def test_a_normalizer_and_a_term_have_the_values_of_a_loop(sigmoid_operator):
     op, x, bias = sigmoid_operator, inputs(), np.array([0.25, -1.0])
     q, k, v = x.values()

@@ -106,20 +106,22 @@ def test_a_gradient_does_not_change_with_the_lengths(rng):
     q, k, v = (torch.from_numpy(x).requires_grad_() for x in tensors(rng, 3, 5, batch=2))
     gradients = []
     for changes in (False, True):
-        lengths, table = torch.tensor([4, 2]), torch.ones(2, 1, 1, 5, dtype=torch.bool)
-        out = at.softmax(q, k, v, mask=masks.padding(lengths) & masks.visible(table))
+        lengths, offset, table = torch.tensor([4, 2]), torch.tensor([2, 0]), torch.ones(2, 1, 1, 5, dtype=torch.bool)
+        mask = masks.padding(lengths) & masks.visible(table) & masks.causal()
+        out = at.softmax(q, k, v, mask=mask, offset=offset)
         if changes:
-            lengths.fill_(5), table.fill_(False)
+            lengths.fill_(5), offset.fill_(1), table.fill_(False)
         gradients.append(torch.autograd.grad(out.square().sum(), (q, k, v)))
     assert all(torch.equal(a, b) for a, b in zip(*gradients))
 
 
 def test_a_shared_axis_of_a_table_is_not_copied():
     table = np.broadcast_to(np.tri(64, dtype=bool), (8, 16, 64, 64))
-    assert masks.visible(table)._x.strides[:2] == (0, 0) and masks.visible(table)._x.base.size == 64 * 64
+    x = masks.visible(table)._x
+    assert x.shape == table.shape and x.strides == (0, 0, 64, 1) and not np.shares_memory(x, table)
     torch = pytest.importorskip("torch")
     x = masks.visible(torch.from_numpy(np.tri(64, dtype=bool)).expand(8, 16, 64, 64))._x
-    assert x.stride()[:2] == (0, 0) and x.untyped_storage().nbytes() == 64 * 64
+    assert x.shape == table.shape and x.stride() == (0, 0, 64, 1) and x.untyped_storage().nbytes() == 64 * 64
 
 
 def test_masks_are_neither_true_nor_false():
@@ -141,6 +143,18 @@ def test_integers_of_a_table_are_0_or_1(rng, kind):
 
 def test_window_takes_integers_of_numpy():
     assert repr(masks.window(np.int64(-1), np.int32(0))._pack()) == repr(masks.window(-1, 0)._pack())
+
+
+def test_block_masks_of_blocks_alone(rng):
+    torch = pytest.importorskip("torch")
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    counts, columns = torch.tensor([[[1, 2, 1]]], dtype=torch.int32), torch.tensor([[[[1, 0], [0, 1], [0, 1]]]], dtype=torch.int32)
+    block_mask = flex.BlockMask.from_kv_blocks(counts, columns, BLOCK_SIZE=(2, 3), seq_lengths=(5, 6))
+    blocks = np.array([[0, 1], [1, 1], [1, 0]], bool)
+    q, k, v = (torch.from_numpy(x) for x in tensors(rng, 5, 6))
+    op = attune.op("softmax")
+    found = op(q, k, v, mask=masks.from_block_mask(block_mask))
+    assert torch.equal(found, op(q, k, v, mask=masks.visible(blocks.repeat(2, 0)[:5].repeat(3, 1))))
 
 
 def test_block_masks_that_index_tensors(rng):

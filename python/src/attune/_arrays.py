@@ -131,9 +131,13 @@ def from_list(name, x):
 
 def copied(x):
     """A copy of an array. What it shares along an axis, by a stride of 0, stays shared."""
-    steps = x.stride() if is_torch(x) else x.strides
-    once = x[(*(slice(0, 1) if step == 0 else slice(None) for step in steps), ...)]
-    return once.clone().expand(x.shape) if is_torch(x) else numpy.broadcast_to(once.copy(), x.shape)
+    shared = [step == 0 for step in (x.stride() if is_torch(x) else x.strides)]
+    once = x[(*(slice(0, 1) if is_shared else slice(None) for is_shared in shared), ...)]
+    if is_torch(x):
+        return once.clone().expand(x.shape)
+    once = once.copy()
+    steps = [0 if is_shared else step for is_shared, step in zip(shared, once.strides)]
+    return numpy.lib.stride_tricks.as_strided(once, x.shape, steps)
 
 
 def numbers_of_int64(name, x):

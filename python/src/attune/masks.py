@@ -5,8 +5,8 @@
     masks.causal() & masks.documents(ids)
 
 A mask is no table, unless you give one: the rows of a call find their intervals of keys one by one. The keys of a
-query's row that it does not see are not read: NaN in them never reaches a result. A mask copies the arrays that you
-give: what you write to them later does not change it.
+query's row that it does not see are not read: NaN in them never reaches a result. A mask copies its arrays, so
+you may change them later.
 """
 
 from __future__ import annotations
@@ -258,11 +258,15 @@ def visible(table: Any) -> Mask:
 
 
 def from_block_mask(block_mask: Any) -> Mask:
-    """The mask of a FlexAttention BlockMask: its mask_mod, evaluated for every pair into a boolean table. Needs torch."""
+    """The mask of a FlexAttention BlockMask: its blocks, and in them its mask_mod, evaluated for every pair into a boolean
+    table. Needs torch."""
     from torch.nn.attention.flex_attention import create_mask
 
     batch, heads = block_mask.kv_num_blocks.shape[:2]
-    return visible(create_mask(block_mask.mask_mod, batch, heads, *block_mask.seq_lengths, device="cpu"))
+    table = block_mask.to_dense().bool()
+    for axis, (block, length) in enumerate(zip(block_mask.BLOCK_SIZE, block_mask.seq_lengths), 2):
+        table = table.repeat_interleave(block, axis).narrow(axis, 0, length)
+    return visible(table & create_mask(block_mask.mask_mod, batch, heads, *block_mask.seq_lengths, device="cpu"))
 
 
 __all__ = [

@@ -138,7 +138,8 @@ inline key_interval composed::joined(index_t first, index_t second, mask_row con
   for (bool grown = true; grown;) {  // the masks may extend the interval in turn
     grown = false;
     for (index_t const n : {first, second})
-      if (key_interval const x = of(n, r, u.last, until); !x.empty() && x.first == u.last) u.last = x.last, grown = true;
+      if (key_interval const x = of(n, r, u.last, until); !x.empty() && x.first == u.last)
+        u.last = x.last, grown = true;
   }
   return u;
 }

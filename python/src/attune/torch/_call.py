@@ -9,7 +9,7 @@ import torch
 
 from .. import _cuda, _plans
 from .._abi import Error
-from .._arrays import is_array, wrong
+from .._arrays import copied, is_array, wrong
 from .._calls import Call, no_argument
 from .._operator import Operator
 from ..masks import Mask
@@ -33,7 +33,8 @@ class Spec:
 
     def __init__(self, operator, names, numbers, mask, offset, layout, threads, returns):
         self.operator, self.names, self.numbers, self.mask = operator, names, numbers, mask
-        self.offset, self.layout, self.threads, self.returns = offset, layout, threads, returns
+        self.offset = copied(offset) if is_array(offset) else offset  # the backward pass reads it again
+        self.layout, self.threads, self.returns = layout, threads, returns
 
     def call(self, tensors):
         """The Call of these tensors."""

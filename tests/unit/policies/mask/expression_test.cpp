@@ -94,8 +94,8 @@ TEST_CASE("an expression in each sequence of a pack: the same keys as the same m
   auto const same = [&](mask::expression const& within, auto const& expected) {
     mask::expression const e = mask::ragged<mask::composed>(of_queries, of_keys, within.mask());
     e.mask().check({1, 2, 6, 12});
-    return call_differs(
-        e.mask(), [&](mask_row const& r, index_t j) { return mask::sees(expected, r, j); }, {1, 2, 6, 12});
+    return call_differs(e.mask(), [&](mask_row const& r, index_t j) { return mask::sees(expected, r, j); },
+                        {1, 2, 6, 12});
   };
   CHECK(same(mask::causal{}, mask::ragged(of_queries, of_keys, mask::causal{})) == "");
   CHECK(same(mask::prefix{2}, mask::ragged(of_queries, of_keys, mask::prefix{2})) == "");

@@ -52,6 +52,8 @@ X = np.ones((2, 4, 3, 5), np.float32)
         (lambda op: masks.block_sparse(X[0, 0] > 0, 0, 2), "query_block has the value 0; expected an integer of at least 1"),
         (lambda op: op(X, X[:1], X[:1]), "attune: k has batch extent 1; expected 2, the batch of q"),
         (lambda op: op(X, X, X[:1]), "attune: v has batch extent 1; expected 2, the batch of q"),
+        (lambda op: attune.op("principled")(X, X, X, gate_q=X[:, :2], gate_k=X), "gate_q has head extent 2; expected 4, the heads of q"),
+        (lambda op: attune.op("principled")(X, X, X, gate_q=X[:, :, :1], gate_k=X), "gate_q has position extent 1; expected 3, the queries of q"),
         (lambda op: op(X, X[:, :0], X[:, :0]), "v has head extent 0; expected at least 1, a divisor of 4, the number of"),
         (lambda op: op(X, X, X, offset=[1]), "offset has 1 numbers; expected an integer, or 2 of them"),
         (lambda op: op(X, X, X, offset=[0.5, 1]), "offset has the type float64; expected integers"),

@@ -27,6 +27,7 @@ _ELSEWHERE = {
     "window_size": "mask=masks.window(left, right)",
 }
 _SHARED = ("output_gate", "position_scores", "value_gate")  # inputs that batches may share
+_ROW_AXES = (("batch", "batch"), ("head", "heads"), ("position", "queries"))
 _NUMBERS_OF = (0, 1, 0, 0)  # the type of rows, parameters and saved numbers, by the type of a call
 
 
@@ -99,7 +100,7 @@ class Call:
         offsets, start, has_start = _abi.ABSENT, 0, 0
         if offset is not None:
             offsets, start, has_start = self._offset(offset)
-        self._check_batches(d, offsets)
+        self._check_rows(d, offsets)
         self.threads = 0 if threads is None else _count("threads", threads)
         head = struct.pack("=5Q", base + d.field_at, base + d.parameter_at, base + d.table_at, base + d.constant_at, base + d.mask_at)
         self.memory[0:40] = head
@@ -153,16 +154,18 @@ class Call:
                 raise no_argument(self.operator, name)
         self.rows = self._extent_of_rows(d)
 
-    def _check_batches(self, d, offsets):
-        """Refuses inputs of several batches. The interface would name `out`, which the caller does not give."""
-        first = None
+    def _check_rows(self, d, offsets):
+        """Refuses inputs of several batches, and query inputs of several rows. The interface would name `out`, which the
+        caller does not give."""
+        first, rows = None, self.rows
         for name, side, at in zip(d.fields, d.sides, self.views):
             if at is None or name in _SHARED or side not in ("query", "key"):
                 continue
             if first is None and side == "query":
-                first = name
-            if first is not None and at[1][0] != self.rows[0]:
-                raise wrong(name, f"batch extent {at[1][0]}", f"{self.rows[0]}, the batch of {first}")
+                first, rows = name, at[1]
+            for axis, (extent, extents) in enumerate(_ROW_AXES if side == "query" else _ROW_AXES[:1]):
+                if first is not None and at[1][axis] != rows[axis]:
+                    raise wrong(name, f"{extent} extent {at[1][axis]}", f"{rows[axis]}, the {extents} of {first}")
         if offsets is not _abi.ABSENT and offsets[4] != self.rows[0]:
             expected = f"an integer, or {self.rows[0]} of them, one for each batch element"
             raise wrong("offset", f"{offsets[4]} numbers", expected)

@@ -71,7 +71,7 @@ class _PagedCall(Call):
 
     __slots__ = ()
 
-    def _check_batches(self, d, offsets):
+    def _check_rows(self, d, offsets):
         pass
 
 

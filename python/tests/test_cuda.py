@@ -90,7 +90,7 @@ def test_offsets_of_a_batch(rng):
         (dict(v="meta"), "v has the device meta; expected a tensor of torch on cpu"),
         (dict(logit=np.float32(1) * np.ones(4)), "logit has the type ndarray"),
         (dict(q="double"), "q has the type float64; expected float32 or bfloat16 or float16"),
-        (dict(offset=[1, 2]), "offset has the value [1, 2]; expected an integer"),
+        (dict(offset=[1, 2]), "offset has the type list; expected integers, as a tensor on cpu"),
         (dict(offset=torch.tensor([0.5, 1])), "offset has the type Tensor; expected integers"),
     ],
 )

@@ -74,7 +74,7 @@ enum attune_mask_kind {
   attune_mask_ragged = 8,          /**< x, y: cu_seqlens of queries and keys, int64 */
   attune_mask_block_sparse = 9,    /**< x: bytes (1|H, query blocks, key blocks); a, b: sizes of a block */
   attune_mask_visible = 10,        /**< x: bytes (1|B, 1|H, 1|Lq, 1|Lk) */
-  attune_mask_ragged_within = 11,  /**< the same as ragged; a: an earlier node without arrays, of each sequence's keys */
+  attune_mask_ragged_within = 11,  /**< as ragged; a: an earlier node without arrays, for each sequence */
   attune_mask_both = 100,          /**< a & b: two earlier nodes */
   attune_mask_either = 101         /**< a | b: two earlier nodes */
 };

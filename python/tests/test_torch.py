@@ -164,7 +164,8 @@ def test_compile_without_breaks_and_with_dynamic_lengths(rng):
 def test_the_operator_of_torch_library(rng):
     q, k, v, s = tensors(rng, *[(1, 2, 5, 3)] * 3, (2,))
     at.attend(attune.op("sink"), q, k, v, logit=s)
-    args = ([q, k, v, s], [], "sink", "q,k,v,logit;scale", [0.5], [1, 0, 0, -1, -1], [0, -1, 1, 0], "out,lse,ground_weight")
+    half = torch.tensor([0.5], dtype=torch.float64)
+    args = ([q, k, v, s], [], half, "sink", "q,k,v,logit;scale", [1, 0, 0, -1, -1], [0, -1, 1, 0], "out,lse,ground_weight")
     torch.library.opcheck(torch.ops.attune.attend, args)
 
 

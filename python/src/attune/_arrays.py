@@ -47,6 +47,8 @@ def is_torch(x):
 
 def is_array(x):
     """Whether x is an array of some library, and no number."""
+    if isinstance(x, (int, float)):  # first: torch.compile has no attributes for numbers that it keeps as symbols
+        return False
     return isinstance(x, numpy.ndarray) or is_torch(x) or (hasattr(x, "__dlpack__") and not numpy.isscalar(x))
 
 

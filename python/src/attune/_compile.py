@@ -215,6 +215,19 @@ def _operator(source, dtypes, compiler, cache):
         return _loaded[path]
 
 
+def compiled_again(recipe):
+    """The operator of Companions.recipe(): from this process, the cache or the compiler."""
+    parts = [Part(*part) for part in recipe["parts"]]
+    source = source_of_operator(*parts) if parts[0].role == "operator" else source_of_parts(parts)
+    return _operator(source, recipe["dtypes"], recipe["compiler"], recipe["cache"])
+
+
+def loaded(key):
+    """The operator of attune.compile that has this key, or None if this process has not loaded it."""
+    with _lock:
+        return next((x for path, x in _loaded.items() if path.stem == key and isinstance(x, Operator)), None)
+
+
 def _load(path):
     """The functions of a library of one operator."""
     (functions,) = _abi.Library(path).operators.values()
@@ -226,6 +239,12 @@ class Companions:
 
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
+
+    def recipe(self, types):
+        """What compiled_again() takes: the texts that attune.compile was given, and how they were compiled."""
+        parts = [(part.role, part.name, part.text, part.namespace, part.label) for part in self._source.parts]
+        compiler, cache = self._where
+        return {"parts": parts, "dtypes": types, "compiler": compiler, "cache": cache and os.fspath(cache)}
 
     def run(self, kind, code=None, *types, against=None, tool=Host):
         """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.

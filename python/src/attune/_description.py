@@ -44,3 +44,7 @@ class Description:
         self.mask_at = at
         self.blank = bytes(at)
         self.constant_names = [ctypes.create_string_buffer(name.encode()) for name in self.constants]
+
+    def is_constant(self, name):
+        """Whether a call reads this name as a constant alone: a number, never an array."""
+        return all(kind == "constant" for kind, _ in self.names[name])

@@ -56,11 +56,16 @@ class Operator:
         return self._per_row
 
     def __reduce__(self):
-        if self._key != self.name:
-            raise TypeError(f"attune: the operator {self.name} of attune.compile has no pickle: pickle its policies")
-        from ._presets import op
+        if self._key == self.name:
+            from ._presets import op
 
-        return op, (self.name,)
+            return op, (self.name,)
+        from ._compile import compiled_again
+
+        return compiled_again, (self._companions.recipe(self._description.types),)
+
+    def __deepcopy__(self, memo):
+        return self  # it does not change
 
     @property
     def fields(self):

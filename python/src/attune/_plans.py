@@ -186,8 +186,9 @@ def signature(items, grads=True):
 
 
 def has_one_place(operator, names):
-    """Whether each of these arrays is read at one place of a call."""
-    return all(len(operator._description.names.get(name, ())) == 1 for name in names)
+    """Whether each of these arrays is read at one place of a call. A constant is a number, whose array is not read there."""
+    d = operator._description
+    return all(len(d.names.get(name, ())) == 1 and not d.is_constant(name) for name in names)
 
 
 def keep(operator, key, plan):

@@ -24,11 +24,11 @@ from ._modules import Attention, MultiheadAttention
 
 def attend(operator, q=None, k=None, v=None, **named):
     """The outputs of any operator, a preset or one of attune.compile, with gradients. Arguments: attune.Operator."""
-    return _call.call(_call.known(operator), q, k, v, **named)
+    return _call.call(operator, q, k, v, **named)
 
 
 def _function(name):
-    operator = _call.known(_presets.op(name))
+    operator = _presets.op(name)
 
     def preset(q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
         if not named:

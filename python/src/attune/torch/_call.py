@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
 """Calls of operators with tensors that may require gradients: torch.autograd in eager mode, an operator of
-torch.library under torch.compile."""
+torch.library wherever something records or watches the operators of torch: torch.compile, make_fx, torch.jit.trace."""
 
 from typing import List
 
 import torch
 
-from .. import _cuda, _plans
+from .. import _compile, _cuda, _plans, _presets
 from .._abi import Error
 from .._arrays import copied, is_array, wrong
 from .._calls import Call, no_argument
@@ -16,6 +16,9 @@ from ..masks import Mask
 
 _Tensor, _with_gradients, _autocasts = torch.Tensor, torch.is_grad_enabled, torch._C._is_any_autocast_enabled
 _transforms, _compiling, _threads = torch._C._are_functorch_transforms_active, torch.compiler.is_compiling, torch.get_num_threads
+_tracing, _modes, _function_modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
+_modes_before_autograd = torch._ops._len_torch_dispatch_stack_pre_dispatch  # of make_fx(pre_dispatch=True)
+_PLAIN, _PYTHON = (torch.Tensor, torch.nn.Parameter), torch._C.DispatchKey.Python
 _COTANGENTS = ("out", "lse", "ground_weight")
 _SECOND = (
     "attune: second derivatives of an operator: create_graph=True, double backward, a gradient of a gradient. In C++, "
@@ -166,19 +169,29 @@ class _Attend(torch.autograd.Function):
         )
 
 
-# --- torch.compile ------------------------------------------------------------------------------------------------------
-
-_operators: dict = {}
+# --- recorded calls: torch.compile, make_fx, torch.jit.trace ----------------------------------------------------------
 
 
-def _spec_of(operator, names, arrays, numbers, mask, options, returns):
+def _operator(key):
+    """The operator that an operator of torch.library names by text."""
+    found = _presets.op(key) if key in _presets.library().operators else _compile.loaded(key)
+    if found is None:
+        raise wrong(
+            "the recorded program",
+            f"the operator {key} of attune.compile",
+            "an operator of this process: call attune.compile with the same policies before the program runs",
+        )
+    return found
+
+
+def _spec_of(arrays, numbers, operator, names, mask, options, returns):
     """The Spec of the plain arguments of an operator of torch.library."""
     layout, threads, has_offset, offset = options
     number_names = names.split(";")[1]
     return Spec(
-        _operators[operator],
+        _operator(operator),
         names.split(";")[0].split(","),
-        dict(zip(number_names.split(","), numbers)) if number_names else {},
+        dict(zip(number_names.split(","), numbers.tolist())) if number_names else {},
         _unpacked(iter(mask), arrays) if mask else None,
         (None, offset, arrays[-1] if arrays else None)[has_offset],
         ("bhld", "blhd")[layout],
@@ -215,14 +228,14 @@ def _unpacked(numbers, arrays):
 def _attend(
     tensors: List[torch.Tensor],
     arrays: List[torch.Tensor],
+    numbers: torch.Tensor,
     operator: str,
     names: str,
-    numbers: List[float],
     mask: List[int],
     options: List[int],
     returns: str,
 ) -> List[torch.Tensor]:
-    outputs, saved = _forward(_spec_of(operator, names, arrays, numbers, mask, options, returns), tensors, True)
+    outputs, saved = _forward(_spec_of(arrays, numbers, operator, names, mask, options, returns), tensors, True)
     return [*outputs, saved]
 
 
@@ -230,9 +243,9 @@ def _attend(
 def _attend_backward(
     tensors: List[torch.Tensor],
     arrays: List[torch.Tensor],
+    numbers: torch.Tensor,
     operator: str,
     names: str,
-    numbers: List[float],
     mask: List[int],
     options: List[int],
     returns: str,
@@ -240,7 +253,7 @@ def _attend_backward(
     cotangents: List[torch.Tensor],
     needed: List[int],
 ) -> List[torch.Tensor]:
-    s = _spec_of(operator, names, arrays, numbers, mask, options, returns)
+    s = _spec_of(arrays, numbers, operator, names, mask, options, returns)
     by = dict(zip([name for name in s.returns if name != "threshold"], cotangents))
     wanted = [n in needed for n in range(len(tensors))]
     found = _backward(s, tensors, saved, [by.get(name) for name in s.returns], wanted)
@@ -272,8 +285,8 @@ def _rows_of(d, names, blhd, tensors):
 
 
 @_attend.register_fake
-def _(tensors, arrays, operator, names, numbers, mask, options, returns):
-    op, first, blhd = _operators[operator], tensors[0], options[0] == 1
+def _(tensors, arrays, numbers, operator, names, mask, options, returns):
+    op, first, blhd = _operator(operator), tensors[0], options[0] == 1
     b, h, q, w = _rows_of(op._description, names.split(";")[0].split(","), blhd, tensors)
     narrow = torch.float64 if first.dtype == torch.float64 else torch.float32
     out = []
@@ -287,38 +300,52 @@ def _(tensors, arrays, operator, names, numbers, mask, options, returns):
 
 
 @_attend_backward.register_fake
-def _(tensors, arrays, operator, names, numbers, mask, options, returns, saved, cotangents, needed):
+def _(tensors, arrays, numbers, operator, names, mask, options, returns, saved, cotangents, needed):
     return [torch.empty_like(tensors[n], memory_format=torch.contiguous_format) for n in needed]
 
 
 def _setup(ctx, inputs, output):
-    tensors, arrays, *ctx.plain = inputs
+    tensors, arrays, numbers, *ctx.plain = inputs
     ctx.count, ctx.arrays = len(tensors), len(arrays)
     ctx.needed = [n for n, x in enumerate(tensors) if x.requires_grad]
-    ctx.save_for_backward(*tensors, *arrays, *output)
+    ctx.save_for_backward(*tensors, *arrays, numbers, *output)
 
 
 def _pull(ctx, cotangents):
     saved = ctx.saved_tensors
     tensors, arrays = list(saved[: ctx.count]), list(saved[ctx.count : ctx.count + ctx.arrays])
-    outputs = saved[ctx.count + ctx.arrays :]
+    numbers, *outputs = saved[ctx.count + ctx.arrays :]
     by = [
         torch.zeros_like(x) if g is None else g
         for g, x, name in zip(cotangents[:-1], outputs[:-1], ctx.plain[-1].split(","))
         if name != "threshold"
     ]
-    found = _attend_backward(tensors, arrays, *ctx.plain, outputs[-1], by, ctx.needed)
+    found = _attend_backward(tensors, arrays, numbers, *ctx.plain, outputs[-1], by, ctx.needed)
     gradients = [None] * ctx.count
     for n, g in zip(ctx.needed, found):
         gradients[n] = g
     # An empty list counts as a list of tensors there.
-    return (gradients, [None] * ctx.arrays, *([] if isinstance(x, list) and not x else None for x in ctx.plain))
+    return (gradients, [None] * ctx.arrays, None, *([] if isinstance(x, list) and not x else None for x in ctx.plain))
 
 
 _attend.register_autograd(_pull, setup_context=_setup)
 
 
-def _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, returns):
+def _recorded(tensors):
+    """Whether the operator of torch.library must run: a compiler or tracer records it, a mode watches it, or a subclass of
+    Tensor has its own way to run operators. Memory that this process reads would be another than the one of the records."""
+    if _compiling() or _tracing() or _modes() or _modes_before_autograd():
+        return True
+    return any([type(x) not in _PLAIN and torch._C._dispatch_keys(x).has(_PYTHON) for x in tensors])
+
+
+def _numbers(values):
+    """Numbers as one tensor: a compiler keeps numbers that change, and tensors, as inputs of the product with 1."""
+    one = torch.ones((), dtype=torch.float64)
+    return torch.stack([one * x for x in values]) if values else one.new_empty(0)
+
+
+def _as_record(operator, names, tensors, numbers, mask, offset, layout, threads, returns):
     arrays, nodes = [], []
     if mask is not None:
         _packed(mask, nodes, arrays)
@@ -330,8 +357,8 @@ def _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, 
         has_offset = 1
     options = [1 if layout == "blhd" else 0, -1 if threads is None else threads, has_offset, 0 if offset is None else offset]
     text = ",".join(names) + ";" + ",".join(numbers)
-    values = [float(x) for x in numbers.values()]
-    return _attend(tensors, arrays, operator._key, text, values, nodes, options, ",".join(returns))[:-1]
+    values = _numbers(list(numbers.values()))
+    return _attend(tensors, arrays, values, operator._key, text, nodes, options, ",".join(returns))[:-1]
 
 
 # --- the call -----------------------------------------------------------------------------------------------------------
@@ -347,8 +374,8 @@ def _autocast(x):
 
 def _on_device(operator, names, tensors, numbers, mask, offset, layout, returns):
     """The outputs of a call whose first tensor is on a CUDA device."""
-    if torch.compiler.is_compiling():
-        raise wrong(names[0], "a tensor on a CUDA device, under torch.compile", "a call outside of it")
+    if _recorded(tensors):
+        raise wrong(names[0], "a tensor on a CUDA device, under torch.compile or a tracer", "a call outside of it")
     for name, x in zip(names, tensors):
         if x.requires_grad and torch.is_grad_enabled():
             raise wrong(
@@ -369,6 +396,9 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
     """
     if (
         _compiling()
+        or _tracing()
+        or _modes()
+        or _function_modes()  # make_fx has one, also where it has no other mode
         or type(q) is not _Tensor
         or type(k) is not _Tensor
         or type(v) is not _Tensor
@@ -416,7 +446,11 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             continue
         if name not in d.names:
             raise no_argument(operator, name)
-        if isinstance(x, torch.Tensor):
+        if isinstance(x, torch.Tensor) and d.is_constant(name):
+            if x.dim():
+                raise wrong(name, f"{x.dim()} axes", "a number, or a tensor of one number without axes")
+            numbers[name] = x
+        elif isinstance(x, torch.Tensor):
             if x.requires_grad and name in d.arrays:
                 raise wrong(name, "a tensor that requires gradients", "a tensor after detach(): this array has none")
             if x.requires_grad and not x.dtype.is_floating_point:
@@ -431,9 +465,10 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             numbers[name] = x
     if tensors and tensors[0].is_cuda:
         outputs = _on_device(operator, names, tensors, numbers, mask, offset, layout, returns)
-    elif torch.compiler.is_compiling():
-        outputs = _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, returns)
+    elif _recorded(tensors):
+        outputs = _as_record(operator, names, tensors, numbers, mask, offset, layout, threads, returns)
     else:
+        numbers = {name: x.item() if isinstance(x, torch.Tensor) else x for name, x in numbers.items()}
         spec = Spec(operator, names, numbers, mask, offset, layout, torch.get_num_threads() if threads is None else threads, returns)
         if torch._C._are_functorch_transforms_active():
             outputs = _Attend.apply(spec, *tensors)[:-1]
@@ -444,10 +479,4 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
     return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
 
 
-def known(operator):
-    """Makes an operator known to torch.compile, which names operators by text."""
-    _operators[operator._key] = operator
-    return operator
-
-
-__all__ = ["Error", "call", "known"]
+__all__ = ["Error", "call"]

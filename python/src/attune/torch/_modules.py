@@ -18,7 +18,7 @@ from . import _call
 
 
 def _operator(op):
-    return _call.known(op if isinstance(op, Operator) else _presets.op(op))
+    return op if isinstance(op, Operator) else _presets.op(op)
 
 
 class Attention(nn.Module):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -13,9 +14,58 @@ from .. import _presets, masks
 from .._arrays import wrong
 from . import _call
 
+# Presets by what they have beside the scores of queries and keys, in the order of the names below.
+_PRESETS = {
+    (): "softmax",
+    ("bias",): "biased",
+    ("cap",): "softcap",
+    ("logit",): "sink",
+    ("dropout",): "softmax_dropout",
+    ("bias", "dropout"): "biased_dropout",
+}
+_WORDS = {
+    "bias": "numbers that are added to the scores (a mask of numbers, position_bias)",
+    "cap": "a softcap",
+    "logit": "sinks (s_aux)",
+    "dropout": "dropout (to train without it, set the attention dropout of the model to 0)",
+}
+# What transformers hands to every attention, and what its own sdpa does not read either: masks have it already, or it is
+# for other parts of a model.
+_ELSEWHERE = frozenset(
+    """
+    cache_position deterministic encoder_attention_mask encoder_hidden_states kernel_options labels logits_to_keep
+    max_length_k max_length_q num_items_in_batch output_hidden_states output_router_logits past_key_value past_key_values
+    position_embeddings position_ids return_dict seq_idx use_cache
+    """.split()
+)
+_INSTEAD = {
+    "cu_seq_lens_q": "position_ids alone, which transformers makes the mask of packed sequences from",
+    "cu_seq_lens_k": "position_ids alone, which transformers makes the mask of packed sequences from",
+    "output_attentions": 'False: no weights are kept; or attn_implementation="eager"',
+}
 
-def _op(name):
-    return _presets.op(name)
+
+def _attend(q, k, v, mask, dropout_p, **terms):
+    """The output of the preset that has these terms. bias, cap, logit, scale: arguments of presets, or None.
+
+    The seed of dropout is a tensor: a compiler does not have to know its number."""
+    given = {name: x for name, x in terms.items() if x is not None}
+    has = [name for name in _WORDS if name in given or (name == "dropout" and dropout_p > 0)]
+    preset = _PRESETS.get(tuple(has))
+    if preset is None:
+        raise wrong("attention", " and ".join([_WORDS[name] for name in has]), "one of them: no preset has all")
+    if dropout_p > 0:
+        given["rate"], given["seed"] = dropout_p, torch.randint(2**53, ())
+    return _call.call(_presets.op(preset), q, k, v, mask=mask, **given)
+
+
+def _mask_or_bias(name, table, q, keys):
+    """The mask of a boolean table, which shows keys, or the bias of numbers, which are added to the scores; and None."""
+    if table.dtype == torch.bool:
+        return masks.visible(table), None
+    if not table.is_floating_point():
+        raise wrong(name, f"the type {table.dtype}", "bool, or a real type: numbers are added to the scores")
+    return None, table.to(q.dtype).expand(*table.shape[:-1], keys)
 
 
 def scaled_dot_product_attention(
@@ -31,88 +81,120 @@ def scaled_dot_product_attention(
     """torch.nn.functional.scaled_dot_product_attention, by attune: the same arguments, shapes and alignment.
 
     is_causal aligns the first query with the first key, as PyTorch does. A boolean attn_mask shows keys where it is True;
-    a mask of numbers is added to the scores and has a gradient. The random numbers of dropout come from a seed that
-    torch's generator draws. A row that sees no key is 0.
+    a mask of numbers is added to the scores and has a gradient. Axes in front of (L, D) are broadcast. The random numbers
+    of dropout come from a seed that torch's generator draws. A row that sees no key is 0.
     """
     if query.dim() < 2 or key.dim() != query.dim() or value.dim() != query.dim():
         raise wrong("query", f"{query.dim()} axes, key {key.dim()} and value {value.dim()}", "the same number, at least 2")
     if not 0 <= dropout_p <= 1:
         raise wrong("dropout_p", f"the value {dropout_p}", "a number in [0, 1]")
-    lead = query.shape[:-3] if query.dim() > 3 else ()
-    q, k, v = (_four_axes(x) for x in (query, key, value))
-    if not enable_gqa and not q.shape[1] == k.shape[1] == v.shape[1]:
-        raise wrong("key", f"{k.shape[1]} heads and value {v.shape[1]}", f"{q.shape[1]}, as query; or enable_gqa=True")
-    mask, name = None, "softmax"
-    named: dict[str, Any] = {}
+    lead = _batch(query, key, value)
+    q, k, v = (_four_axes(x, lead) for x in (query, key, value))
+    heads = max(q.shape[1], k.shape[1], v.shape[1])
+    if not enable_gqa:
+        if any([x.shape[1] not in (1, heads) for x in (q, k, v)]):
+            raise wrong("key", f"{k.shape[1]} heads and value {v.shape[1]}", f"{q.shape[1]}, as query; or enable_gqa=True")
+        q = q.expand(-1, heads, -1, -1)
+    mask = bias = None
     if is_causal:
         if attn_mask is not None:
             raise wrong("attn_mask", "a tensor", "None, with is_causal=True")
         mask = masks.causal(align="start")
     elif attn_mask is not None:
-        table = attn_mask
-        if lead and table.dim() > 3:  # batch axes in front: one
-            table = table.expand(*lead, *table.shape[-3:]) if table.shape[:-3] != lead else table
-            table = table.reshape(-1, *table.shape[-3:])
-        if table.dtype == torch.bool:
-            mask = masks.visible(table)
-        elif not table.is_floating_point():
-            raise wrong("attn_mask", f"the type {table.dtype}", "bool, or a real type: numbers are added to the scores")
-        else:
-            name, named["bias"] = "biased", table.to(query.dtype)
-    if dropout_p > 0:
-        if dropout_p == 1:
-            return torch.zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype) + 0 * query.sum() * value.sum()
-        name += "_dropout"
-        named["rate"] = float(dropout_p)
-        named["seed"] = int(torch.randint(2**53, ()))
-    if scale is not None:
-        named["scale"] = float(scale)
-    out = _call.call(_op(name), q, k, v, mask=mask, **named)
-    return out.reshape(*query.shape[:-1], value.shape[-1])
+        table = _four_axes(attn_mask, lead) if len(lead) > 1 and attn_mask.dim() > 3 else attn_mask
+        mask, bias = _mask_or_bias("attn_mask", table, q, k.shape[2])
+    front = (*lead, q.shape[1]) if query.dim() > 2 else ()
+    shape = (*front, query.shape[-2], value.shape[-1])
+    if dropout_p == 1:
+        return torch.zeros(shape, dtype=query.dtype) + 0 * query.sum() * value.sum()
+    return _attend(q, k, v, mask, dropout_p, bias=bias, scale=scale).reshape(shape)
 
 
-def _four_axes(x):
-    if x.dim() == 4:
-        return x
-    return x.reshape(*(1,) * (4 - x.dim()), *x.shape) if x.dim() < 4 else x.reshape(-1, *x.shape[-3:])
+def _batch(*tensors):
+    """The axes in front of (H, L, D), broadcast."""
+    lead, *others = [tuple(x.shape[:-3]) for x in tensors]
+    if all([x == lead for x in others]):
+        return lead
+    try:
+        return tuple(torch.broadcast_shapes(lead, *others))
+    except RuntimeError:
+        raise wrong("key", f"the batch axes {others[0]} and value {others[1]}", f"{lead}, as query, or 1") from None
 
 
-def _transformers_attention(name):
-    def attune_attention(
-        module, query, key, value, attention_mask, scaling=None, dropout=0.0, is_causal=None, s_aux=None, **more
-    ):
-        if dropout:
-            raise wrong("dropout", f"the value {dropout}", "0: set attention_dropout of the model's configuration to 0")
-        mask, named = None, {}
-        if attention_mask is not None:
-            if attention_mask.dtype == torch.bool:
-                mask = masks.visible(attention_mask[..., : key.shape[2]])
-            else:
-                mask = masks.visible(attention_mask[..., : key.shape[2]] > torch.finfo(attention_mask.dtype).min / 2)
-        elif query.shape[2] > 1 and (is_causal if is_causal is not None else getattr(module, "is_causal", True)):
-            mask = masks.causal()
-        if scaling is not None:
-            named["scale"] = float(scaling)
-        if name == "sink" and s_aux is not None:
-            named["logit"] = s_aux.float()
-        out = _call.call(_op(name), query, key, value, mask=mask, **named)
-        return out.transpose(1, 2).contiguous(), None
+def _four_axes(x, lead):
+    """A tensor as (B, H, L, D), with the batch axes in `lead` in one."""
+    if x.dim() < 4:
+        return x.reshape(*(1,) * (4 - x.dim()), *x.shape)
+    if tuple(x.shape[:-3]) != lead:
+        x = x.expand(*lead, *x.shape[-3:])
+    return x if len(lead) == 1 else x.reshape(-1, *x.shape[-3:])
 
-    return attune_attention
+
+def _transformers_attention(
+    module,
+    query,
+    key,
+    value,
+    attention_mask,
+    scaling=None,
+    dropout=0.0,
+    is_causal=None,
+    position_bias=None,
+    softcap=None,
+    s_aux=None,
+    sliding_window=None,
+    **more,
+):
+    """Attention as transformers calls it. It computes all that the model asks for, or raises attune.Error."""
+    for name, x in more.items():
+        if name not in _ELSEWHERE and x is not None and x is not False:
+            got = f"the type {type(x).__name__}" if isinstance(x, Tensor) else f"the value {x!r}"
+            raise wrong(name, got, _INSTEAD.get(name, 'None: attn_implementation="attune" does not know it'))
+    keys, mask, bias = key.shape[2], None, None
+    if attention_mask is not None:
+        mask, bias = _mask_or_bias("attention_mask", attention_mask[..., :keys], query, keys)
+    elif sliding_window is not None and keys > sliding_window:
+        raise wrong("sliding_window", f"the value {sliding_window} and no mask", "a mask, which has the window")
+    elif query.shape[2] > 1 and (is_causal if is_causal is not None else getattr(module, "is_causal", True)):
+        mask = masks.causal(align="start")  # a static cache has room behind its keys
+    if position_bias is not None:
+        bias = position_bias.to(query.dtype) if bias is None else position_bias.to(query.dtype) + bias
+    out = _attend(query, key, value, mask, dropout, bias=bias, cap=softcap, logit=s_aux, scale=scaling)
+    return out.transpose(1, 2).contiguous(), None
+
+
+@functools.lru_cache(maxsize=None)
+def _require_interface(kind):
+    """Fails for the configuration of a model that does not hand its attention to others: it would ignore the name."""
+    from transformers import MODEL_MAPPING
+
+    model = MODEL_MAPPING.get(kind, None)
+    asks = getattr(model, "_can_set_attn_implementation", None)
+    if asks is not None and not asks():
+        raise wrong("attn_implementation", f'the value "attune" for {model.__name__}', '"eager": this model does not hand its attention to others')
 
 
 def register_with_transformers() -> None:
-    """Registers attn_implementation="attune" (softmax) and "attune:sink" (models with attention sinks) for Hugging Face
-    models on the CPU."""
+    """Registers attn_implementation="attune" for Hugging Face models on the CPU.
+
+    It computes softmax, and what the model asks for beside it: a softcap, attention sinks, position biases, masks of
+    numbers, dropout. What no preset has raises attune.Error. "attune:sink" is another name of the same.
+    """
     from transformers import AttentionInterface
 
-    names = {"attune": "softmax", "attune:sink": "sink"}
-    for implementation, preset in names.items():
-        AttentionInterface.register(implementation, _transformers_attention(preset))
+    names = ("attune", "attune:sink")
+    for name in names:
+        AttentionInterface.register(name, _transformers_attention)
     try:
         from transformers import AttentionMaskInterface
         from transformers.masking_utils import sdpa_mask
     except ImportError:  # older releases pass masks without asking
         return
-    for implementation in names:
-        AttentionMaskInterface.register(implementation, sdpa_mask)
+
+    def attune_mask(*args, config=None, **more):
+        if config is not None and not torch.compiler.is_compiling():
+            _require_interface(type(config))
+        return sdpa_mask(*args, config=config, **more)
+
+    for name in names:
+        AttentionMaskInterface.register(name, attune_mask)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Calls as operators of torch.library, which torch.compile, make_fx and torch.jit.trace record."""
+
+from typing import List
+
+import torch
+
+from .. import _compile, _presets
+from .._arrays import is_array, wrong
+from ..masks import Mask
+from . import _passes
+
+_LAYOUTS = ("bhld", "blhd")
+_compiling, _tracing, _modes = torch.compiler.is_compiling, torch._C._is_tracing, torch._C._len_torch_dispatch_stack
+_modes_before_autograd = torch._ops._len_torch_dispatch_stack_pre_dispatch  # of make_fx(pre_dispatch=True)
+_PLAIN, _PYTHON = (torch.Tensor, torch.nn.Parameter), torch._C.DispatchKey.Python
+
+
+def _operator(key):
+    """The operator that an operator of torch.library names by text."""
+    found = _presets.op(key) if key in _presets.library().operators else _compile.loaded(key)
+    if found is None:
+        raise wrong(
+            "the recorded program",
+            f"the operator {key} of attune.compile",
+            "an operator of this process: call attune.compile with the same policies before the program runs",
+        )
+    return found
+
+
+def _spec_of(arrays, numbers, operator, names, mask, options, returns):
+    """The Spec of the plain arguments of an operator of torch.library."""
+    layout, threads, has_offset, offset = options
+    number_names = names.split(";")[1]
+    return _passes.Spec(
+        _operator(operator),
+        names.split(";")[0].split(","),
+        dict(zip(number_names.split(","), numbers.tolist())) if number_names else {},
+        _unpacked(iter(mask), arrays) if mask else None,
+        (None, offset, arrays[-1] if arrays else None)[has_offset],
+        _LAYOUTS[layout],
+        torch.get_num_threads() if threads < 0 else threads,
+        tuple(returns.split(",")),
+    )
+
+
+def _packed(mask, to, arrays):
+    """A mask as integers, and its arrays at the end of `arrays`."""
+    to.append(mask._kind)
+    if mask._parts is not None:
+        for part in mask._parts:
+            _packed(part, to, arrays)
+        return
+    to.extend((mask._a, mask._b))
+    for array in (mask._x, mask._y):
+        if array is None:
+            to.append(-1)
+        else:
+            to.append(len(arrays))
+            arrays.append(array if isinstance(array, torch.Tensor) else torch.from_numpy(array))
+
+
+def _unpacked(numbers, arrays):
+    kind = next(numbers)
+    if kind >= 100:
+        return Mask(kind, parts=(_unpacked(numbers, arrays), _unpacked(numbers, arrays)))
+    a, b, x, y = (next(numbers) for _ in range(4))
+    return Mask(kind, a, b, *(None if at < 0 else arrays[at] for at in (x, y)))
+
+
+@torch.library.custom_op("attune::attend", mutates_args=())
+def _attend(
+    tensors: List[torch.Tensor],
+    arrays: List[torch.Tensor],
+    numbers: torch.Tensor,
+    operator: str,
+    names: str,
+    mask: List[int],
+    options: List[int],
+    returns: str,
+) -> List[torch.Tensor]:
+    outputs, saved = _passes.forward(_spec_of(arrays, numbers, operator, names, mask, options, returns), tensors, True)
+    return [*outputs, saved]
+
+
+@torch.library.custom_op("attune::attend_backward", mutates_args=())
+def _attend_backward(
+    tensors: List[torch.Tensor],
+    arrays: List[torch.Tensor],
+    numbers: torch.Tensor,
+    operator: str,
+    names: str,
+    mask: List[int],
+    options: List[int],
+    returns: str,
+    saved: torch.Tensor,
+    cotangents: List[torch.Tensor],
+    given: str,
+    needed: List[int],
+) -> List[torch.Tensor]:
+    s = _spec_of(arrays, numbers, operator, names, mask, options, returns)
+    by = dict(zip(given.split(","), cotangents))
+    wanted = [n in needed for n in range(len(tensors))]
+    found = _passes.backward(s, tensors, saved, [by.get(name) for name in s.returns], wanted)
+    return [found[n] for n in needed]
+
+
+def _rows_of(d, names, blhd, tensors):
+    """(B, H, Lq, Dv), from shapes alone."""
+    batch, heads, queries, values = 1, 1, 1, 0
+    for name, x in zip(names, tensors):
+        if name not in d.fields:
+            continue
+        side = d.sides[d.fields.index(name)]
+        if side == "pair":
+            shape = (*(1,) * (4 - x.dim()), *x.shape)
+        elif side == "ground" or name == "output_gate":
+            continue
+        else:
+            shape = (x.shape[0], x.shape[2], x.shape[1], *x.shape[3:]) if blhd else tuple(x.shape)
+        if name == "v":
+            values = shape[3]
+        if side == "query":
+            batch, heads, queries = shape[:3]
+        elif side == "pair" and "q" not in names and "sort_q" not in names:
+            heads, queries = shape[1], shape[2]
+        elif side == "key" and "q" not in names and "sort_q" not in names:
+            batch = shape[0]
+    return batch, heads // d.heads_each, queries, values
+
+
+@_attend.register_fake
+def _(tensors, arrays, numbers, operator, names, mask, options, returns):
+    op, first, blhd = _operator(operator), tensors[0], options[0] == 1
+    b, h, q, w = _rows_of(op._description, names.split(";")[0].split(","), blhd, tensors)
+    narrow = torch.float64 if first.dtype == torch.float64 else torch.float32
+    out = []
+    for name in returns.split(","):
+        if name == "out":
+            out.append(first.new_empty((b, q, h, w) if blhd else (b, h, q, w)))
+        else:
+            out.append(first.new_empty((b, h, q), dtype=narrow))
+    per_value, per_row = op._saved_per_row()
+    return [*out, first.new_empty((b * h * q * (w * per_value + per_row),), dtype=narrow)]
+
+
+@_attend_backward.register_fake
+def _(tensors, arrays, numbers, operator, names, mask, options, returns, saved, cotangents, given, needed):
+    return [torch.empty_like(tensors[n], memory_format=torch.contiguous_format) for n in needed]
+
+
+def _setup(ctx, inputs, output):
+    tensors, arrays, numbers, *ctx.plain = inputs
+    ctx.count, ctx.arrays = len(tensors), len(arrays)
+    ctx.needed = [n for n, x in enumerate(tensors) if x.requires_grad]
+    ctx.save_for_backward(*tensors, *arrays, numbers, output[-1])
+
+
+def _pull(ctx, cotangents):
+    *all_arrays, numbers, saved = ctx.saved_tensors
+    tensors, arrays = all_arrays[: ctx.count], all_arrays[ctx.count :]
+    gradients = _pulled(tensors, (arrays, numbers, *ctx.plain), saved, cotangents[:-1], ctx.needed)
+    # An empty list counts as a list of tensors there.
+    return (gradients, [None] * ctx.arrays, None, *([] if isinstance(x, list) and not x else None for x in ctx.plain))
+
+
+_attend.register_autograd(_pull, setup_context=_setup)
+
+
+def _pulled(tensors, plain, saved, cotangents, needed):
+    """The gradients of the tensors by attend_backward. needed: which of them have one."""
+    by = [(name, g) for name, g in zip(plain[-1].split(","), cotangents) if g is not None and name != "threshold"]
+    given = ",".join([name for name, _ in by])
+    found = _attend_backward(tensors, *plain, saved, [g for _, g in by], given, needed)
+    gradients = [None] * len(tensors)
+    for n, g in zip(needed, found):
+        gradients[n] = g
+    return gradients
+
+
+def records(tensors):
+    """Whether a call of these tensors must be an operator of torch.library: a compiler or tracer records it, a mode sees
+    all operators, or a subclass of Tensor runs them in its own way. The memory of such tensors says nothing."""
+    if _compiling() or _tracing() or _modes() or _modes_before_autograd():
+        return True
+    return any([type(x) not in _PLAIN and torch._C._dispatch_keys(x).has(_PYTHON) for x in tensors])
+
+
+def _plain(spec, tensors):
+    """The arguments of an operator of torch.library behind the tensors."""
+    arrays, nodes, offset, kind = [], [], spec.offset, 0
+    if spec.mask is not None:
+        _packed(spec.mask, nodes, arrays)
+    if offset is None:
+        offset = 0
+    elif is_array(offset):
+        arrays.append(torch.as_tensor(offset))
+        offset, kind = 0, 2
+    else:
+        kind = 1
+    if spec.layout not in _LAYOUTS:
+        raise wrong("layout", f"the value {spec.layout!r}", '"bhld" or "blhd"')
+    options = [_LAYOUTS.index(spec.layout), -1 if spec.threads is None else spec.threads, kind, offset]
+    names = ",".join(spec.names) + ";" + ",".join(spec.numbers)
+    # All numbers are one tensor: a compiler keeps a product with a number that changes, and with a tensor, as it is.
+    one = tensors[0].new_ones((), dtype=torch.float64)
+    numbers = torch.stack([one * x for x in spec.numbers.values()]) if spec.numbers else one.new_empty(0)
+    return arrays, numbers, spec.operator._key, names, nodes, options, ",".join(spec.returns)
+
+
+def forward(spec, tensors, saves=True):
+    """The outputs of a recorded call in a list, which have gradients, and the rows that it saves, always."""
+    *outputs, saved = _attend(list(tensors), *_plain(spec, tensors))
+    return outputs, saved
+
+
+def backward(spec, tensors, saved, cotangents, needed):
+    """The gradients of a recorded call, as in _passes.backward()."""
+    return _pulled(list(tensors), _plain(spec, tensors), saved, cotangents, [n for n, wanted in enumerate(needed) if wanted])

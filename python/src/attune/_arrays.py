@@ -54,6 +54,8 @@ def is_array(x):
 
 def index_of(x):
     """x as an integer of Python, or None if it is none."""
+    if type(x) is int:  # first: a compiler keeps such a number as a symbol
+        return x
     if isinstance(x, bool):
         return None
     try:

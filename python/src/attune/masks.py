@@ -63,7 +63,7 @@ class Mask:
 
     def __repr__(self) -> str:
         if self._parts is None:
-            return f"masks.{self._text}"
+            return f"masks.{_shown(self._text)}"
         first, second = self._parts
         return f"({first!r} {self._text} {second!r})"
 
@@ -132,6 +132,14 @@ def _combined(a, b, kind, sign):
     return Mask(kind, text=sign, parts=(a, b))
 
 
+def _shown(text):
+    """The text of a mask. Numbers become text here: a compiler would have to know them."""
+    if isinstance(text, str):
+        return text
+    name, *numbers = text
+    return f"{name}({', '.join(map(str, numbers))})"
+
+
 def _number(name, x, least):
     n = index_of(x)
     if n is None:
@@ -184,17 +192,17 @@ def causal(align: str = "end") -> Mask:
 
 def window(left: int | None = None, right: int | None = None) -> Mask:
     """Keys from `left` positions before the query to `right` positions after it. None or -1: no limit."""
-    return Mask(2, _width("left", left), _width("right", right), text=f"window({left}, {right})")
+    return Mask(2, _width("left", left), _width("right", right), text=("window", left, right))
 
 
 def prefix(length: int) -> Mask:
     """The first `length` keys, and all keys up to the query's own position: prefix language models."""
-    return Mask(4, _number("length", length, 0), text=f"prefix({length})")
+    return Mask(4, _number("length", length, 0), text=("prefix", length))
 
 
 def sink_window(sinks: int, width: int) -> Mask:
     """The first `sinks` keys and the `width` last ones up to the query's position: StreamingLLM."""
-    return Mask(5, _number("sinks", sinks, 0), _number("width", width, 1), text=f"sink_window({sinks}, {width})")
+    return Mask(5, _number("sinks", sinks, 0), _number("width", width, 1), text=("sink_window", sinks, width))
 
 
 def padding(lengths: Any) -> Mask:

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import _presets, masks
+from .. import masks
+from .. import torch as functions  # the preset as a function, also where a compiler meets it first
 from .._arrays import wrong
-from . import _call
 
 # Presets by what they have beside the scores of queries and keys, in the order of the names below.
 _PRESETS = {
@@ -56,7 +56,7 @@ def _attend(q, k, v, mask, dropout_p, **terms):
         raise wrong("attention", " and ".join([_WORDS[name] for name in has]), "one of them: no preset has all")
     if dropout_p > 0:
         given["rate"], given["seed"] = dropout_p, torch.randint(2**53, ())
-    return _call.call(_presets.op(preset), q, k, v, mask=mask, **given)
+    return getattr(functions, preset)(q, k, v, mask=mask, **given)
 
 
 def _mask_or_bias(name, table, q, keys):

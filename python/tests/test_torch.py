@@ -4,6 +4,8 @@
 
 import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -113,6 +115,22 @@ def test_drop_in_is_pytorchs_function(rng, many):
             assert torch.allclose(a, b, atol=1e-11), (number, lead, more)
 
 
+def test_drop_in_broadcasts_what_pytorch_broadcasts(rng):
+    q, k, v, one_k, one_v = tensors(rng, (2, 3, 6, 4), (2, 3, 6, 4), (2, 3, 6, 4), (1, 3, 6, 4), (1, 1, 6, 4))
+    cases = [((q, k, v), shape) for shape in ((6, 1), (2, 1, 1, 1), (1, 3, 1, 6), (1, 6))]
+    cases += [((q, one_k, v), None), ((q, one_k, one_v), (6, 1)), ((one_v, k, one_k), None)]
+    cases += [((q[:, :1], k, v), (2, 3, 6, 6)), ((q[None], k[:, None], one_v[None]), (2, 1, 6, 1)), ((q[0, :1], k[0], v[0]), None)]
+    for xs, shape in cases:
+        more = {} if shape is None else {"attn_mask": tensors(rng, shape)[0]}
+        mine, theirs = at.scaled_dot_product_attention(*xs, **more), F.scaled_dot_product_attention(*xs, **more)
+        assert mine.shape == theirs.shape and torch.allclose(mine, theirs, atol=1e-12), ([x.shape for x in xs], shape)
+        inputs = [q, k, v, one_k, one_v, *more.values()]
+        for a, b in zip(*(torch.autograd.grad(x.square().sum(), inputs, allow_unused=True) for x in (mine, theirs))):
+            assert (a is None) == (b is None) and (a is None or torch.allclose(a, b, atol=1e-11)), shape
+    with pytest.raises(attune.Error, match=r"key has the batch axes \(3,\) and value \(3,\); expected \(2,\), as query, or 1"):
+        at.scaled_dot_product_attention(q, *tensors(rng, *[(3, 3, 6, 4)] * 2))
+
+
 def test_drop_in_with_gqa_and_refusals(rng):
     q, k, v = tensors(rng, (2, 4, 3, 5), (2, 2, 6, 5), (2, 2, 6, 5))
     assert torch.allclose(
@@ -159,6 +177,106 @@ def test_compile_without_breaks_and_with_dynamic_lengths(rng):
             for a, b in zip(*(torch.autograd.grad(x.sum(), (q, k, v, logit)) for x in (expected, got))):
                 assert torch.equal(a, b)
     assert counter.frame_count == 1
+
+
+def graphs_of(f, calls):
+    """The number of graphs that torch.compile makes for these calls, whose results are those of f."""
+    from torch._dynamo.testing import CompileCounter
+
+    torch._dynamo.reset()
+    counter = CompileCounter()
+    g = torch.compile(f, fullgraph=True, backend=counter)
+    for x in calls:
+        assert torch.equal(g(*x), f(*x)), x
+    return counter.frame_count
+
+
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+def test_compile_keeps_numbers_that_change(rng):
+    """More calls than torch compiles a function anew for: with fullgraph=True that would be an error."""
+    q, k, v = tensors(rng, *[(1, 2, 9, 4)] * 3, grad=False)
+    many = range(1, 12)
+    assert graphs_of(lambda s: at.softmax(q, k, v, scale=s), [(0.1 * n,) for n in many]) == 2
+    assert graphs_of(lambda s: at.softmax_dropout(q, k, v, rate=0.5, seed=s), [(2**53 - n,) for n in many]) == 2
+    assert graphs_of(lambda s: at.softmax_dropout(q, k, v, seed=s), [(torch.tensor(n),) for n in many]) == 1
+    assert graphs_of(lambda n: at.softmax(q, k, v, mask=masks.window(n, 0)), [(n,) for n in many]) == 2
+    assert graphs_of(lambda n: at.softmax(q, k, v, mask=masks.prefix(n)), [(n,) for n in many]) == 2
+    assert graphs_of(lambda n: at.softmax(q, k, v, mask=masks.sink_window(2, n)), [(n,) for n in many]) == 2
+    assert graphs_of(lambda n: at.softmax(q, k, v, mask=masks.causal(), offset=n), [(n,) for n in many]) == 2
+    assert repr(masks.window(3, None) & masks.prefix(2)) == "(masks.window(3, None) & masks.prefix(2))"
+
+
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+def test_dropout_compiles(rng):
+    q, k, v = tensors(rng, *[(1, 2, 9, 4)] * 3)
+    f = lambda q: at.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+    g = torch.compile(f, fullgraph=True, backend="aot_eager")
+    found = []
+    for h in (f, g):
+        torch.manual_seed(7)
+        out = h(q)
+        found.append((out, *torch.autograd.grad(out.square().sum(), q)))
+    assert all(torch.equal(a, b) for a, b in zip(*found))
+    assert not torch.equal(g(q), g(q))
+
+
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+def test_a_constant_may_be_a_tensor_of_one_number(rng):
+    q, k, v = tensors(rng, *[(1, 2, 9, 4)] * 3, grad=False)
+    for n in (3, 5, 3):
+        expected = at.softmax_dropout(q, k, v, seed=n)
+        assert torch.equal(at.softmax_dropout(q, k, v, seed=torch.tensor(n)), expected)
+        assert torch.equal(attune.op("softmax_dropout")(q, k, v, seed=torch.tensor(n)), expected)
+    with pytest.raises(attune.Error, match="seed has 1 axes; expected a number, or a tensor of one number without axes"):
+        at.softmax_dropout(q, k, v, seed=torch.tensor([3]))
+
+
+def test_tracers_record_the_operator(rng):
+    """A program that a tracer recorded computes the attention of other tensors."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    f = lambda q, k, v: at.softmax(q, k, v, mask=masks.causal())
+    first, others = tensors(rng, *[(1, 2, 5, 3)] * 3, grad=False), tensors(rng, *[(1, 2, 5, 3)] * 3, grad=False)
+    expected = f(*others)
+    f(*first)  # a call that looks like an earlier one takes a shorter way
+    programs = [make_fx(f, tracing_mode=mode)(*first) for mode in ("real", "fake", "symbolic")]
+    programs += [make_fx(f, pre_dispatch=True)(*first), torch.jit.trace(f, first)]
+    for program in programs:
+        assert torch.equal(program(*others), expected)
+    q = others[0].clone().requires_grad_()
+    gradient = torch.func.grad(lambda *x: f(*x).square().sum())
+    (theirs,) = torch.autograd.grad(programs[-1](q, *others[1:]).square().sum(), q)
+    assert torch.equal(make_fx(gradient)(*first)(*others), gradient(*others))
+    assert torch.equal(theirs, gradient(*others))
+    with FakeTensorMode() as mode:
+        q, k, v = (mode.from_tensor(x) for x in first)
+        out, lse = at.softmax(q, k, v, returns=("out", "lse"))
+    assert type(out) is type(q) and out.shape == (1, 2, 5, 3) and lse.shape == (1, 2, 5)
+    assert type(at.softmax(q, k, v)) is type(q)
+
+
+def test_an_exported_program_runs_in_a_new_process(rng, tmp_path):
+    class Model(torch.nn.Module):
+        def forward(self, x, logit):
+            return at.sink(x, x, x, logit=logit, mask=masks.causal())
+
+    x, logit = tensors(rng, (1, 2, 5, 3), (2,), grad=False)
+    torch.export.save(torch.export.export(Model(), (x, logit)), tmp_path / "model.pt2")
+    torch.save((x, logit, Model()(x, logit)), tmp_path / "tensors.pt")
+    program = (
+        "import sys, torch, attune.torch\n"
+        "x, logit, expected = torch.load(sys.argv[1] + '/tensors.pt')\n"
+        "model = torch.export.load(sys.argv[1] + '/model.pt2').module()\n"
+        "assert torch.equal(model(x, logit), expected)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+
+
+def test_a_recorded_operator_must_be_there(rng):
+    x = tensors(rng, *[(1, 2, 5, 3)] * 3, grad=False)
+    with pytest.raises(attune.Error, match="the operator gone of attune.compile; expected an operator of this process"):
+        torch.ops.attune.attend(x, [], x[0].new_empty(0), "gone", "q,k,v;", [], [0, -1, 0, 0], "out")
 
 
 def test_the_operator_of_torch_library(rng):
@@ -242,6 +360,24 @@ def test_modules(rng):
     grouped = at.MultiheadAttention(24, 4, op="sink", key_heads=2, parameters={"logit": 0.0}).double()
     grouped(x).sum().backward()
     assert grouped.attention.logit.grad.shape == (4,)
+
+
+def test_types_and_names_of_learned_parameters():
+    start = torch.zeros(2, dtype=torch.float64)
+    layer = at.Attention("sink", 2, parameters={"logit": start})
+    assert layer.logit.dtype == torch.float64
+    assert at.Attention("sink", 2, parameters={"logit": torch.tensor(1)}).logit.dtype == torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert at.Attention("sink", 2, parameters={"logit": 0.5}).logit.dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    same = "normalizer.logit has a value, and so has logit, which is the same argument; expected one of them"
+    with pytest.raises(attune.Error, match=same):
+        at.Attention("sink", 2, parameters={"logit": 0.3, "normalizer.logit": 0.1})
+    x = torch.ones(1, 2, 3, 4)
+    with pytest.raises(attune.Error, match=same):
+        layer(x, x, x, **{"normalizer.logit": 0.1})
 
 
 def test_a_module_of_16_bits_learns_its_parameters(rng):

@@ -183,6 +183,16 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
     return plan and plan.quick(q, k, v)
 
 
+def require_apart(operator, named):
+    """Fails if two of the names stand for the same argument: one of the two would be lost, and have a wrong gradient."""
+    names, taken = operator._description.names, {}
+    for name, x in named.items():
+        for place in names.get(name, ()) if x is not None else ():
+            if place in taken:
+                raise wrong(name, f"a value, and so has {taken[place]}, which is the same argument", "one of them")
+            taken[place] = name
+
+
 def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
     """The outputs of an operator, with gradients by every tensor that requires them. See attune.Operator."""
     if not isinstance(operator, Operator):
@@ -191,6 +201,8 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
     returns = (returns,) if one else tuple(returns)
     d = operator._description
     names, tensors, numbers = [], [], {}
+    if len(named) > 1:
+        require_apart(operator, named)
     cast = _autocasts()
     for name, x in (("q", q), ("k", k), ("v", v), *named.items()):
         if x is None:

@@ -28,8 +28,9 @@ class Attention(nn.Module):
         y = layer(q, k, v, gate_q=..., gate_k=...)
 
     op: a preset's name or an operator. parameters: names that are learned, with their start values; None: all parameters
-    that have a number as default. What op.required lists must be among them, or in each call. Names with a dot are
-    written with an underscore in the state: length_scale_gamma.
+    that have a number as default. What op.required lists must be among them, or in each call. A tensor of a real type
+    keeps its type, other values get torch's default type. Names with a dot are written with an underscore in the state:
+    length_scale_gamma.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class Attention(nn.Module):
         if parameters is None:
             parameters = {path: start for path, start in self.op.parameters.items() if start is not None}
         self._paths = {}
+        _call.require_apart(self.op, parameters)
         for name, start in parameters.items():
             if not any(kind == "parameter" for kind, _ in self.op._description.names.get(name, ())):
                 raise wrong("parameters", f"the name {name!r}", f"some of {', '.join(self.op.parameters)}")
             member = name.replace(".", "_")
             self._paths[member] = name
-            start = torch.as_tensor(start, dtype=torch.float32)
+            if not (isinstance(start, Tensor) and start.is_floating_point()):
+                start = torch.as_tensor(start, dtype=torch.get_default_dtype())
             self.register_parameter(member, nn.Parameter(start.expand(heads).clone() if start.dim() == 0 else start.clone()))
 
     def forward(

@@ -1,5 +1,5 @@
-#SPDX - License - Identifier : MIT
-#Copyright(c) 2026 The attune authors
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
 """The cache of attune.compile, with a program that copies a file in place of a compiler."""
 
 import os
@@ -30,8 +30,7 @@ def copier(tmp_path):
             echo ran >> {count}
             sleep 0.3
             while [ "$1" != -o ]; do shift; done
-            cp {
-  library} "$2"
+            cp {library} "$2"
             """
         )
     )

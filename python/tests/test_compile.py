@@ -5,8 +5,14 @@
 Tests with the mark `compiles` run a C++ compiler: -m "not compiles" leaves them out.
 """
 
+import copy
+import importlib.util
 import math
+import os
 import pathlib
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -289,3 +295,41 @@ def test_a_formula_of_a_paper(cache):
         x = k[0, h, : i + 1] @ q[0, h, i] / (i + 1)
         w = [0.5 * (1 + math.erf((s - 0.5**0.5) / (0.4 * 2**0.5))) for s in x]
         np.testing.assert_allclose(out[0, h, i], w @ v[0, h, : i + 1], rtol=1e-12, atol=1e-14)
+
+
+@compiles
+def test_operators_and_their_modules_pickle_by_policies(cache, tmp_path):
+    """In this process a copy is the same operator. A new one reads it from the cache, and compiles nothing."""
+    x = inputs()
+    ops = [
+        attune.compile("dot_product{} + alibi{0.25}", normalizer=CPP, dtypes="float64", cache=cache),
+        attune.compile_operator(OPERATOR, dtypes="float64", cache=cache),
+    ]
+    given = [{"shift": 0.2}, {"scale": 0.9}]
+    made = [pickle.dumps((op, x, more, op(**x, **more))) for op, more in zip(ops, given)]
+    assert all(pickle.loads(text)[0] is op and copy.deepcopy(op) is op for text, op in zip(made, ops))
+    (tmp_path / "made").write_bytes(pickle.dumps(made))
+    program = [
+        "import pickle, sys, numpy",
+        "for text in pickle.load(open(sys.argv[1] + '/made', 'rb')):",
+        "    op, x, more, expected = pickle.loads(text)",
+        "    assert numpy.array_equal(op(**x, **more), expected)",
+    ]
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        import attune.torch as at
+
+        layer = at.Attention(ops[0], H, parameters={"shift": 0.2})
+        tensors = {name: torch.from_numpy(a) for name, a in x.items()}
+        expected = layer(**tensors)
+        assert copy.deepcopy(layer).op is ops[0]
+        torch.save((layer, tensors, expected), tmp_path / "layer")
+        program += [
+            "import torch",
+            "layer, x, expected = torch.load(sys.argv[1] + '/layer', weights_only=False)",
+            "compiled = torch.compile(layer, fullgraph=True, backend='aot_eager')",
+            "assert torch.equal(layer(**x), expected) and torch.equal(compiled(**x), expected)",
+        ]
+    environment = {**os.environ, "ATTUNE_NO_COMPILE": "1"}
+    subprocess.run([sys.executable, "-c", "\n".join(program), str(tmp_path)], check=True, env=environment)

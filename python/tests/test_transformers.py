@@ -1,13 +1,73 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""A small Llama of random weights: the loss, gradients and tokens of PyTorch's attention."""
+"""Small models of random weights: the losses, gradients and tokens of their own attention."""
 
 import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS  # noqa: E402
+
+import attune  # noqa: E402
 import attune.torch as at  # noqa: E402
+
+SIZES = {
+    "vocab_size": 50,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+EXPERTS = {"num_local_experts": 2, "num_experts_per_tok": 1, "sliding_window": 5}
+CAPS = {"attn_logit_softcapping": 1.0, "query_pre_attn_scalar": 8, "sliding_window": 5, "final_logit_softcapping": None}
+T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 1}
+
+
+def needs(*presets):
+    missing = sorted(set(presets) - set(attune.presets()))
+    return pytest.mark.skipif(bool(missing), reason=f"built without {', '.join(missing)}")
+
+
+def model_of(name, **config):
+    """A model with weights far from 0, in which attention matters."""
+    at.register_with_transformers()
+    kind = getattr(transformers, name)
+    model = kind(kind.config_class(**{**SIZES, **config}))
+    weights = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape, generator=weights) * 0.3)
+    return model.eval()
+
+
+def tokens_of(length=12):
+    ids = torch.randint(3, 50, (2, length), generator=torch.Generator().manual_seed(2))
+    seen = torch.ones_like(ids)
+    seen[0, :4] = 0  # padding on the left
+    return ids, seen
+
+
+def loss_and_gradients(model, implementation, call):
+    model.set_attn_implementation(implementation)
+    model.zero_grad()
+    loss = call(model)
+    loss.backward()
+    return loss.detach(), {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+def require_same(model, call):
+    """attune has the loss and all gradients of the model's own attention."""
+    (loss, gradients), (mine, my_gradients) = (loss_and_gradients(model, name, call) for name in ("eager", "attune"))
+    assert torch.allclose(loss, mine, rtol=1e-5)
+    assert gradients.keys() == my_gradients.keys()
+    for name, g in gradients.items():
+        assert torch.allclose(g, my_gradients[name], rtol=1e-3, atol=1e-4 * float(g.abs().max())), name
 
 
 def test_llama_has_the_loss_and_tokens_of_sdpa():
@@ -38,3 +98,85 @@ def test_llama_has_the_loss_and_tokens_of_sdpa():
     assert torch.allclose(loss, mine, atol=1e-6)
     assert torch.allclose(gradient, my_gradient, atol=1e-6)
     assert torch.equal(tokens, my_tokens)
+
+
+@pytest.mark.parametrize(
+    "name, config",
+    [
+        ("LlamaForCausalLM", {}),
+        ("MistralForCausalLM", {"sliding_window": 4}),
+        pytest.param("Gemma2ForCausalLM", CAPS, marks=needs("softcap")),
+        pytest.param("GptOssForCausalLM", EXPERTS, marks=needs("sink")),
+        pytest.param("T5ForConditionalGeneration", T5, marks=needs("biased")),
+    ],
+)
+def test_models_have_their_own_loss_and_gradients(name, config):
+    model, (ids, seen) = model_of(name, **config), tokens_of()
+    labels = ids.clone()
+    labels[0, :5] = -100  # a row of padding sees nothing: 0 in attune, a mean in transformers
+    require_same(model, lambda m: m(input_ids=ids, attention_mask=seen, labels=labels).loss)
+
+
+@needs("biased")
+def test_numbers_of_a_mask_are_added():
+    model, (ids, _) = model_of("LlamaForCausalLM"), tokens_of()
+    hidden = ~torch.ones(12, 12, dtype=torch.bool).tril()
+    mask = torch.randn(2, 1, 12, 12).masked_fill(hidden, torch.finfo(torch.float32).min)
+    require_same(model, lambda m: m(input_ids=ids, attention_mask=mask, labels=ids).loss)
+
+
+def test_a_static_cache_has_room_behind_its_keys():
+    model, (ids, _) = model_of("LlamaForCausalLM"), tokens_of()
+    found = []
+    for name in ("sdpa", "attune"):
+        model.set_attn_implementation(name)
+        found.append(model.generate(ids, max_new_tokens=6, do_sample=False, cache_implementation="static"))
+    assert torch.equal(*found)
+    q, k, v = (torch.randn(1, 2, n, 4, dtype=torch.float64) for n in (3, 7, 7))
+    module = torch.nn.Module()
+    theirs, mine = (ALL_ATTENTION_FUNCTIONS[name](module, q, k, v, None)[0] for name in ("sdpa", "attune"))
+    assert torch.allclose(theirs, mine)
+
+
+@needs("biased_dropout", "softmax_dropout")
+def test_dropout_in_training():
+    q, k = (torch.randn(1, 2, 9, 4, dtype=torch.float64) for _ in "qk")
+    v = torch.eye(9, dtype=torch.float64).expand(1, 2, 9, 9)  # outputs are weights
+    attend = ALL_ATTENTION_FUNCTIONS["attune"]
+    for more in ({}, {"position_bias": torch.randn(1, 2, 9, 9, dtype=torch.float64)}):
+        plain, _ = attend(torch.nn.Module(), q, k, v, None, **more)
+        torch.manual_seed(3)
+        out, _ = attend(torch.nn.Module(), q, k, v, None, dropout=0.5, **more)
+        kept = out != 0
+        assert torch.allclose(out[kept], 2 * plain[kept]) and 0.3 < kept.sum() / (plain != 0).sum() < 0.7
+    model, (ids, seen) = model_of("LlamaForCausalLM", attention_dropout=0.3).train(), tokens_of()
+    loss, gradients = loss_and_gradients(model, "attune", lambda m: m(ids, attention_mask=seen, labels=ids).loss)
+    assert loss.isfinite() and all(g.isfinite().all() for g in gradients.values())
+
+
+def test_what_no_preset_has_is_refused():
+    at.register_with_transformers()
+    attend, x = ALL_ATTENTION_FUNCTIONS["attune"], torch.ones(1, 2, 5, 4)
+    cases = [
+        ({"indices": x.long()}, 'indices has the type Tensor; expected None: attn_implementation="attune" does not know it'),
+        ({"head_mask": 0}, "head_mask has the value 0; expected None"),
+        ({"cu_seq_lens_q": torch.tensor([0, 5])}, "cu_seq_lens_q has the type Tensor; expected position_ids alone"),
+        ({"output_attentions": True}, "output_attentions has the value True; expected False"),
+        ({"sliding_window": 3}, "sliding_window has the value 3 and no mask; expected a mask, which has the window"),
+        ({"softcap": 5.0, "s_aux": torch.ones(2)}, r"attention has a softcap and sinks \(s_aux\); expected one of them"),
+        ({"softcap": 5.0, "dropout": 0.1}, "attention has a softcap and dropout .*set the attention dropout of the model to 0"),
+    ]
+    for more, text in cases:
+        with pytest.raises(attune.Error, match=text):
+            attend(torch.nn.Module(), x, x, x, None, **more)
+    with pytest.raises(attune.Error, match="attention_mask has the type torch.int64; expected bool, or a real type"):
+        attend(torch.nn.Module(), x, x, x, torch.ones(1, 1, 5, 5, dtype=torch.int64))
+    attend(torch.nn.Module(), x, x, x, None, indices=None, output_attentions=False, position_ids=torch.arange(5), use_cache=True)
+
+
+def test_models_that_ignore_the_name_are_refused():
+    at.register_with_transformers()
+    config = transformers.BloomConfig(vocab_size=50, hidden_size=32, n_layer=1, n_head=4)
+    config._attn_implementation = "attune"
+    with pytest.raises(attune.Error, match='attn_implementation has the value "attune" for BloomModel; expected "eager"'):
+        transformers.BloomModel(config)(torch.ones(1, 5, dtype=torch.long))

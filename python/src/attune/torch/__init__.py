@@ -12,7 +12,8 @@ Every preset is a function of its name; attune.presets() lists them, and attune.
 (B, H, L, D), or (B, L, H, D) with layout="blhd". A parameter is a number or a tensor: (H), (H, Lq), (B, H, Lq). Rows that
 see no key are 0, not NaN.
 
-torch.compile(fullgraph=True) and dynamic lengths work. Double backward, vmap and forward-mode derivatives are refused.
+torch.compile(fullgraph=True), dynamic lengths, torch.export, torch.jit.trace and make_fx work. Double backward, vmap and
+forward-mode derivatives are refused.
 """
 
 from .. import _presets

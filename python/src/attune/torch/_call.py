@@ -13,8 +13,16 @@ from .._operator import Operator
 from . import _library, _passes
 
 _Tensor, _with_gradients, _autocasts = torch.Tensor, torch.is_grad_enabled, torch._C._is_any_autocast_enabled
-_transforms, _compiling, _threads = torch._C._are_functorch_transforms_active, torch.compiler.is_compiling, torch.get_num_threads
-_tracing, _modes, _function_modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
+_transforms, _compiling, _threads = (
+    torch._C._are_functorch_transforms_active,
+    torch.compiler.is_compiling,
+    torch.get_num_threads,
+)
+_tracing, _modes, _function_modes = (
+    torch._C._is_tracing,
+    torch._C._len_torch_dispatch_stack,
+    torch._C._len_torch_function_stack,
+)
 _SECOND = (
     "attune: second derivatives of an operator: create_graph=True, double backward, a gradient of a gradient. In C++, "
     "jvp_of_vjp() of the reference computes them"

@@ -171,7 +171,8 @@ def _require_interface(kind):
     model = MODEL_MAPPING.get(kind, None)
     asks = getattr(model, "_can_set_attn_implementation", None)
     if asks is not None and not asks():
-        raise wrong("attn_implementation", f'the value "attune" for {model.__name__}', '"eager": this model does not hand its attention to others')
+        expected = '"eager": this model does not hand its attention to others'
+        raise wrong("attn_implementation", f'the value "attune" for {model.__name__}', expected)
 
 
 def register_with_transformers() -> None:

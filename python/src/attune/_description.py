@@ -36,6 +36,8 @@ class Description:
                     self.names.setdefault(name, []).append((kind, n))
         for n, name in enumerate(self.constants):
             self.names.setdefault(f"constant_{name}" if name in self.names else name, []).append(("constant", n))
+        # Names that a call reads as numbers alone, never as arrays.
+        self.only_numbers = frozenset(name for name, at in self.names.items() if {kind for kind, _ in at} == {"constant"})
         at = _abi.CALL.size
         self.field_at, at = at, at + _abi.TENSOR.size * len(self.fields)
         self.parameter_at, at = at, at + _abi.PARAMETER.size * len(self.parameters)
@@ -44,7 +46,3 @@ class Description:
         self.mask_at = at
         self.blank = bytes(at)
         self.constant_names = [ctypes.create_string_buffer(name.encode()) for name in self.constants]
-
-    def is_constant(self, name):
-        """Whether a call reads this name as a constant alone: a number, never an array."""
-        return all(kind == "constant" for kind, _ in self.names[name])

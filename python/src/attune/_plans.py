@@ -188,7 +188,7 @@ def signature(items, grads=True):
 def has_one_place(operator, names):
     """Whether each of these arrays is read at one place of a call. A constant is a number, whose array is not read there."""
     d = operator._description
-    return all(len(d.names.get(name, ())) == 1 and not d.is_constant(name) for name in names)
+    return all(len(d.names.get(name, ())) == 1 and name not in d.only_numbers for name in names)
 
 
 def keep(operator, key, plan):

@@ -37,10 +37,6 @@ def _runner(tensors):
     return _library if _library.records(tensors) else _passes
 
 
-def _forward(spec, tensors):
-    return _runner(tensors).forward(spec, tensors, True)
-
-
 def _backward(spec, tensors, saved, cotangents, needed):
     return _runner(tensors).backward(spec, tensors, saved, cotangents, needed)
 
@@ -70,7 +66,7 @@ class _Eager(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, spec, *tensors):
-        outputs, saved = _forward(spec, tensors)
+        outputs, saved = _passes.forward(spec, tensors, True)
         ctx.spec = spec
         ctx.save_for_backward(*tensors, saved)
         ctx.set_materialize_grads(False)
@@ -90,7 +86,7 @@ class _Eager(torch.autograd.Function):
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(spec, *tensors):
-        outputs, saved = _forward(spec, tensors)
+        outputs, saved = _runner(tensors).forward(spec, tensors, True)
         return (*outputs, saved)
 
     @staticmethod
@@ -208,7 +204,7 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
     one = isinstance(returns, str)
     returns = (returns,) if one else tuple(returns)
     d = operator._description
-    names, tensors, numbers = [], [], {}
+    names, tensors, numbers, drawn = [], [], {}, []
     if len(named) > 1:
         require_apart(operator, named)
     cast = _autocasts()
@@ -217,10 +213,11 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             continue
         if name not in d.names:
             raise no_argument(operator, name)
-        if isinstance(x, torch.Tensor) and d.is_constant(name):
+        if name in d.only_numbers and isinstance(x, torch.Tensor):
             if x.dim():
                 raise wrong(name, f"{x.dim()} axes", "a number, or a tensor of one number without axes")
             numbers[name] = x
+            drawn.append(name)
         elif isinstance(x, torch.Tensor):
             if x.requires_grad and name in d.arrays:
                 raise wrong(name, "a tensor that requires gradients", "a tensor after detach(): this array has none")
@@ -239,7 +236,8 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
     else:
         run = _runner(tensors)
         if run is _passes:
-            numbers = {name: x.item() if isinstance(x, torch.Tensor) else x for name, x in numbers.items()}
+            for name in drawn:
+                numbers[name] = numbers[name].item()
             threads = torch.get_num_threads() if threads is None else threads
         spec = _passes.Spec(operator, names, numbers, mask, offset, layout, threads, returns)
         if not _compiling() and _transforms():

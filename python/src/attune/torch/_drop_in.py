@@ -14,6 +14,7 @@ from .. import masks
 from .. import torch as functions  # the preset as a function, also where a compiler meets it first
 from .._arrays import wrong
 
+_CAUSAL = masks.causal(align="start")
 # Presets by what they have beside the scores of queries and keys, in the order of the names below.
 _PRESETS = {
     (): "softmax",
@@ -99,7 +100,7 @@ def scaled_dot_product_attention(
     if is_causal:
         if attn_mask is not None:
             raise wrong("attn_mask", "a tensor", "None, with is_causal=True")
-        mask = masks.causal(align="start")
+        mask = _CAUSAL
     elif attn_mask is not None:
         table = _four_axes(attn_mask, lead) if len(lead) > 1 and attn_mask.dim() > 3 else attn_mask
         mask, bias = _mask_or_bias("attn_mask", table, q, k.shape[2])
@@ -156,7 +157,7 @@ def _transformers_attention(
     elif sliding_window is not None and keys > sliding_window:
         raise wrong("sliding_window", f"the value {sliding_window} and no mask", "a mask, which has the window")
     elif query.shape[2] > 1 and (is_causal if is_causal is not None else getattr(module, "is_causal", True)):
-        mask = masks.causal(align="start")  # a static cache has room behind its keys
+        mask = _CAUSAL  # a static cache has room behind its keys
     if position_bias is not None:
         bias = position_bias.to(query.dtype) if bias is None else position_bias.to(query.dtype) + bias
     out = _attend(query, key, value, mask, dropout, bias=bias, cap=softcap, logit=s_aux, scale=scaling)

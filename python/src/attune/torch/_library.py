@@ -13,7 +13,8 @@ from . import _passes
 
 _LAYOUTS = ("bhld", "blhd")
 _compiling, _tracing, _modes = torch.compiler.is_compiling, torch._C._is_tracing, torch._C._len_torch_dispatch_stack
-_modes_before_autograd = torch._ops._len_torch_dispatch_stack_pre_dispatch  # of make_fx(pre_dispatch=True)
+# Modes of make_fx(pre_dispatch=True), which come with a function mode. Their number takes longer to find.
+_function_modes, _modes_before_autograd = torch._C._len_torch_function_stack, torch._ops._len_torch_dispatch_stack_pre_dispatch
 _PLAIN, _PYTHON = (torch.Tensor, torch.nn.Parameter), torch._C.DispatchKey.Python
 
 
@@ -182,9 +183,12 @@ def _pulled(tensors, plain, saved, cotangents, needed):
 def records(tensors):
     """Whether a call of these tensors must be an operator of torch.library: a compiler or tracer records it, a mode sees
     all operators, or a subclass of Tensor runs them in its own way. The memory of such tensors says nothing."""
-    if _compiling() or _tracing() or _modes() or _modes_before_autograd():
+    if _compiling() or _tracing() or _modes() or (_function_modes() and _modes_before_autograd()):
         return True
-    return any([type(x) not in _PLAIN and torch._C._dispatch_keys(x).has(_PYTHON) for x in tensors])
+    for x in tensors:
+        if type(x) not in _PLAIN and torch._C._dispatch_keys(x).has(_PYTHON):
+            return True
+    return False
 
 
 def _plain(spec, tensors):

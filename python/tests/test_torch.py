@@ -231,6 +231,15 @@ def test_a_constant_may_be_a_tensor_of_one_number(rng):
         at.softmax_dropout(q, k, v, seed=torch.tensor([3]))
 
 
+def test_lists_of_numbers_compile(rng):
+    q, k, v = tensors(rng, *[(2, 2, 9, 4)] * 3, grad=False)
+    f = lambda q: at.sink(q, k, v, logit=[0.5, 1], mask=masks.causal(), offset=[0, 3])
+    expected = at.sink(q, k, v, logit=torch.tensor([0.5, 1]), mask=masks.causal(), offset=torch.tensor([0, 3]))
+    assert torch.equal(torch.compile(f, fullgraph=True, backend="aot_eager")(q), expected)
+    with pytest.raises(attune.Error, match="logit has the value .*; expected a number or an array of numbers"):
+        at.sink(q, k, v, logit=[0.5, "one"])
+
+
 def test_tracers_record_the_operator(rng):
     """A program that a tracer recorded computes the attention of other tensors."""
     from torch._subclasses.fake_tensor import FakeTensorMode

@@ -187,6 +187,13 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
     return plan and plan.quick(q, k, v)
 
 
+def _listed(name, x):
+    try:
+        return torch.tensor(x, dtype=torch.float64)
+    except (TypeError, ValueError):
+        raise wrong(name, f"the value {x!r}", "a number or an array of numbers") from None
+
+
 def require_apart(operator, named):
     """Fails if two of the names stand for the same argument: one of the two would be lost, and have a wrong gradient."""
     names, taken = operator._description.names, {}
@@ -229,6 +236,9 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             raise wrong(name, f"the type {type(x).__name__}", "a tensor of torch")
         elif is_array(x):
             raise wrong(name, f"the type {type(x).__name__}", "a number or a tensor of torch")
+        elif isinstance(x, (list, tuple)) and name not in d.only_numbers:
+            names.append(name)
+            tensors.append(_listed(name, x))
         else:
             numbers[name] = x
     if tensors and tensors[0].is_cuda:

@@ -198,7 +198,7 @@ def _plain(spec, tensors):
         _packed(spec.mask, nodes, arrays)
     if offset is None:
         offset = 0
-    elif is_array(offset):
+    elif is_array(offset) or isinstance(offset, (list, tuple)):
         arrays.append(torch.as_tensor(offset))
         offset, kind = 0, 2
     else:

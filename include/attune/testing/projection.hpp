@@ -45,6 +45,7 @@ inline worst_element compared(std::string const& output, shape const& extents, s
   for (std::size_t n = 0; n < got.size(); ++n) {
     double const ratio = share_of_bound(got[n], wanted[n]);
     if (!(ratio <= 1)) ++worst.outside;
+    if (std::isnan(got[n]) && ratio != 0) ++worst.nan;
     worst.ratios.push_back(float(ratio));
     if (!(ratio > worst.ratio) && n != 0) continue;
     index_t const k = index_t(n), row = k / extents.feature;

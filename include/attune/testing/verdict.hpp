@@ -219,12 +219,15 @@ class judge : usual_suspects<Op> {
     if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
       std::vector<std::size_t> all(sampled_.size());
       std::iota(all.begin(), all.end(), std::size_t(0));
-      base::by_keys(all);
       auto const suspects = base::suspect_rows();
-      if (suspects.size() < all.size()) base::by_keys(suspects);
+      if (seen_.total() > 0) {  // else all is NaN, and says nothing of keys
+        base::by_keys(all);
+        if (suspects.size() < all.size()) base::by_keys(suspects);
+      }
       base::by_ranges(suspects);
       base::by_pages();
       base::by_empty_rows();
+      base::by_exponentials();
       by_noise(suspects);
     }
     report_.condition = condition_of(bounds_.out, accumulation_, how_.gate);

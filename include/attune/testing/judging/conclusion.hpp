@@ -50,6 +50,17 @@ inline bool better_than_chance(finding const& f, double candidates, projections 
   return std::log(candidates) + (numbers - 1) / 2 * std::log(left) < std::log(1e-4);
 }
 
+/// Which outputs are NaN; "" for none.
+inline std::string words_of_nan(verdict_report const& r) {
+  std::string all;
+  for (worst_element const& e : r.elements) {
+    if (e.nan == 0) continue;
+    std::string const how_many = e.nan == e.count ? "all" : attune::detail::text(e.nan, " of ", e.count);
+    all += (all.empty() ? "" : ", ") + how_many + " elements of " + e.output + " are NaN";
+  }
+  return all;
+}
+
 /// A number with three digits.
 inline std::string rounded_text(double x) {
   char text[32];
@@ -100,6 +111,7 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
           attune::detail::text(" (z = ", std::round(cause.z), ", explains ", std::round(100 * report.share),
                                " % of the residual)"));
     } else {
+      if (report.observation.empty()) report.observation = words_of_nan(report);
       say((report.observation.empty() ? "" : report.observation + "; ") + "no known defect explains it");
     }
     if (high != nullptr && (!report.caused || report.share < 0.6))

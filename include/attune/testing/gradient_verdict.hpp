@@ -92,6 +92,7 @@ class gradient_judge : backward_suspects<Op> {
       base::by_numbers_of_rows();
       base::by_rounded_sums();
       if (!by_rows) base::by_rounded_pairs();
+      by_large_changes();
       by_exponentials();
     }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
@@ -162,6 +163,25 @@ class gradient_judge : backward_suspects<Op> {
     by_position();
   }
 
+  /// Parameters that are far off: their effect is not proportional to it.
+  void by_large_changes() {
+    for (finding& f : report_.findings) {
+      auto const change = [&](double by) {
+        std::vector<double> to;
+        with_moved_parameter(op_, p_, f, by, [&](Op const& op) {
+          to = change_to(attune::detail::dense_vjp<double>(op, in_, p_, d_));
+        });
+        return to;
+      };
+      auto const cost = [&](double by) {
+        double sum = 0;
+        std::vector<double> const all = change(by);
+        for (std::size_t n = 0; n < all.size(); ++n) sum += seen_.left(n, all[n]);
+        return sum;
+      };
+      refit(f, seen_, cost, change);
+    }
+  }
   /// Exponentials that are not relative to the largest logit of their row.
   void by_exponentials() {
     if constexpr (Op::has_lse) {

@@ -117,6 +117,11 @@ class projections {
   double residual(std::size_t n) const { return residual_[n]; }
   double metric(std::size_t n) const { return metric_[n]; }
   double total() const { return total_; }
+  /// The weighted square of what a change leaves of a residual.
+  double left(std::size_t n, double change) const {
+    double const x = residual_[n] - change;
+    return metric_[n] == 0 ? 0 : x * x * metric_[n];
+  }
   /// The weighted square of the residual that is to be explained, and in how many numbers it lies: all of them, if they
   /// are normal or equal; 1, if one is much larger than the rest.
   struct spread {

@@ -158,6 +158,49 @@ TEST_CASE("a probe has logits far from 0: right kernels pass, one without the la
   }
 }
 
+TEST_CASE("outputs that are NaN are said to be NaN, and no weight is said to be off by 0") {
+  auto const probe = probe_called("random");
+  drawn const& p = probe->problem;
+  results r = run(storage::fp32, p, {});
+  std::vector<double> some = r.out, all(r.out.size(), nan);
+  some[3] = some[40] = nan;
+  verdict_report const one = judged_out(storage::fp32, p, all);
+  INFO(printed(one));
+  CHECK(one.reasons.at(0) == "all elements of out are NaN; no known defect explains it");
+  CHECK(printed(one).find("weights off") == std::string::npos);
+  CHECK(judged_out(storage::fp32, p, some).reasons.at(0).rfind("2 of 384 elements of out are NaN; ", 0) == 0);
+  for (auto* x : {&r.dq, &r.dk, &r.dv}) x->assign(x->size(), nan);
+  verdict_report const back = judged_gradients(storage::fp32, p, r);
+  CHECK(back.reasons.at(0) ==
+        "all elements of dq are NaN, all elements of dk are NaN, all elements of dv are NaN; no known defect explains it");
+}
+
+TEST_CASE("a scale that is far off is named with its size, in outputs and in gradients") {
+  auto const probe = probe_called("random");
+  drawn const& p = probe->problem;
+  for (storage s : {storage::fp32, storage::bf16})
+    for (double factor : {1. / 16, 1. / 8, 1 / 1.442695, 0.693147, 1.2, 2., 4., 8., 11.3, 16.}) {
+      CAPTURE(factor);
+      results const r = run(s, p, {.scale = factor});
+      for (verdict_report const& j : {judged_out(s, p, r.out), judged_gradients(s, p, r)}) {
+        INFO(printed(j));
+        REQUIRE(name_of_cause(j) == "kernel.scale");
+        CHECK(j.share > 0.95);
+        CHECK(std::fabs((1 + j.cause()->estimate) / factor - 1) < (s == storage::fp32 ? 0.01 : 0.1));
+      }
+    }
+}
+
+TEST_CASE("a sink that the operator does not have is named") {
+  auto const probe = probe_called("random");
+  drawn const& p = probe->problem;
+  results const r = run(storage::bf16, p, {.sink = 1});
+  verdict_report const j = judged_out(storage::bf16, p, r.out);
+  INFO(printed(j));
+  CHECK(name_of_cause(j) == "a sink of logit 0 that the operator does not have");
+  CHECK(j.share > 0.95);
+}
+
 TEST_SUITE_END();
 
 }  // namespace

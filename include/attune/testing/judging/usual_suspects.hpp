@@ -27,6 +27,19 @@ class usual_suspects : protected key_suspects<Op> {
   using base::op_, base::p_, base::precision_, base::report_, base::rows_, base::sampled_, base::seen_;
   using typename base::sampled_row;
 
+  /// The changes in the sampled rows where `in` holds.
+  template <class In>
+  std::vector<double> change_to(altered_rows<Op> const& rows, In const& in, defect d = defect::none) const {
+    return direction([&](sampled_row const& r, std::vector<double>& x) {
+      if (!in(r)) return x.resize(x.size() + base::step(), 0);
+      auto const row = rows.template evaluate<double>(d, r.batch, r.head, r.query);
+      base::append_change(row, r, x);
+    });
+  }
+  std::vector<double> change_to(altered_rows<Op> const& rows) const {
+    return change_to(rows, [](sampled_row const&) { return true; });
+  }
+
   /// A slope for each head, as ALiBi has them: the slopes of another number of heads, and slopes rounded to bf16.
   void by_slopes() {
     for (operator_parameter const& listed : listed_parameters(op_)) {
@@ -186,19 +199,6 @@ class usual_suspects : protected key_suspects<Op> {
       return of[std::size_t(x.batch * pages + x.number)].gain() > of[std::size_t(y.batch * pages + y.number)].gain();
     });
     return to;
-  }
-
-  /// The changes in the sampled rows where `in` holds.
-  template <class In>
-  std::vector<double> change_to(altered_rows<Op> const& rows, In const& in, defect d = defect::none) const {
-    return direction([&](sampled_row const& r, std::vector<double>& x) {
-      if (!in(r)) return x.resize(x.size() + base::step(), 0);
-      auto const row = rows.template evaluate<double>(d, r.batch, r.head, r.query);
-      base::append_change(row, r, x);
-    });
-  }
-  std::vector<double> change_to(altered_rows<Op> const& rows) const {
-    return change_to(rows, [](sampled_row const&) { return true; });
   }
 };
 

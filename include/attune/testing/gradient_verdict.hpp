@@ -93,6 +93,12 @@ class gradient_judge : backward_suspects<Op> {
       base::by_rounded_sums();
       if (!by_rows) base::by_rounded_pairs();
       by_large_changes();
+      by_narrow_arithmetic(report_, precision_, how_.gate, [&](precision const& narrow) {
+        auto const b = gradient_error_bound(op_, in_, d_, narrow);
+        return std::all_of(given_.all().begin(), given_.all().end(), [&](auto const& given) {
+          return all_within(given.second.values, bounds_of(b, given.first).numbers);
+        });
+      });
       by_exponentials();
     }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not

@@ -34,6 +34,13 @@ inline double share_of_bound(double got, bounded_number const& wanted) {
                                                         : math::infinity<double>();
 }
 
+/// Whether all numbers of an output are within their bounds.
+inline bool all_within(std::vector<double> const& got, std::vector<bounded_number> const& wanted) {
+  for (std::size_t n = 0; n < got.size(); ++n)
+    if (!(share_of_bound(got[n], wanted[n]) <= 1)) return false;
+  return true;
+}
+
 /// Compares every element of one output with its expected value.
 inline worst_element compared(std::string const& output, shape const& extents, std::vector<double> const& got,
                               std::vector<bounded_number> const& wanted) {

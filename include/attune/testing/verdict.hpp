@@ -256,6 +256,11 @@ class judge : usual_suspects<Op> {
       base::by_pages();
       base::by_empty_rows();
       base::by_exponentials();
+      by_narrow_arithmetic(report_, precision_, how_.gate, [&](precision const& narrow) {
+        error_bounds const b = error_bound(op_, in_, narrow);
+        return all_within(given_.out(), b.out) && all_within(given_.lse(), b.lse) &&
+               all_within(given_.ground_weight(), b.ground_weight);
+      });
       by_noise(suspects);
     }
     report_.condition = condition_of(bounds_.out, accumulation_, how_.gate);

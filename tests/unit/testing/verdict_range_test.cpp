@@ -201,6 +201,21 @@ TEST_CASE("a sink that the operator does not have is named") {
   CHECK(j.share > 0.95);
 }
 
+TEST_CASE("results of fp32 in tensors of fp64 are said to be computed in fp32, and smaller defects keep their names") {
+  auto const probe = probe_called("random");
+  drawn const& p = probe->problem;
+  results const narrow = run(storage::fp32, p, {});
+  std::string const name = "computed in fp32";
+  CHECK(name_of_cause(judged_out(storage::fp64, p, narrow.out)) == name);
+  CHECK(name_of_cause(judged_gradients(storage::fp64, p, narrow)) == name);
+  results const right = run(storage::fp64, p, {});
+  CHECK(judged_out(storage::fp64, p, right.out).decision == judgement::pass);
+  CHECK(judged_gradients(storage::fp64, p, right).decision == judgement::pass);
+  results const off = run(storage::fp64, p, {.scale = 1 + 1e-7});  // within the bounds of fp32
+  CHECK(name_of_cause(judged_out(storage::fp64, p, off.out)) == "kernel.scale");
+  CHECK(name_of_cause(judged_gradients(storage::fp64, p, off)) == "kernel.scale");
+}
+
 TEST_SUITE_END();
 
 }  // namespace

@@ -68,6 +68,20 @@ inline std::string rounded_text(double x) {
   return text;
 }
 
+/// Results that a kernel stores in fp64 and computed in fp32. `within`: whether all are within the bounds of that.
+template <class Within>
+void by_narrow_arithmetic(verdict_report& report, precision const& how, double gate, Within const& within) {
+  if (how.arithmetic != storage::fp64 || !any_outside(report)) return;
+  if (!within(precision(storage::fp64, storage::fp32, storage::fp32))) return;
+  finding f;
+  f.name = "computed in fp32";
+  f.share = f.estimate = 1;
+  f.z = 2 * gate;
+  f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+  f.last_resort = true;                                  // so is what is hardly wrong
+  report.findings.push_back(f);
+}
+
 /// Orders the findings, decides, and gives the reasons. `limit`: of the condition.
 inline void conclude(verdict_report& report, projections const& seen, verdict_options const& how, double limit) {
   auto& findings = report.findings;

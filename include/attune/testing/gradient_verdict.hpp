@@ -174,9 +174,8 @@ class gradient_judge : backward_suspects<Op> {
     for (finding& f : report_.findings) {
       auto const change = [&](double by) {
         std::vector<double> to;
-        with_moved_parameter(op_, p_, f, by, [&](Op const& op) {
-          to = change_to(attune::detail::dense_vjp<double>(op, in_, p_, d_));
-        });
+        with_moved_parameter(op_, p_, f, by,
+                             [&](Op const& op) { to = change_to(attune::detail::dense_vjp<double>(op, in_, p_, d_)); });
         return to;
       };
       auto const cost = [&](double by) {

@@ -97,8 +97,8 @@ double fitted_size(finding const& f, Cost const& cost) {
     }
   return size(at_low < at_high ? low : high);
 }
-/// For a parameter that may be so far off that its effect is not proportional to it, and the derivative tells a wrong
-/// size: replaces the finding by one of the whole change at the size of least cost, if that explains more.
+/// The effect of a parameter that is far off is not proportional to it, and the derivative tells a wrong size. Replaces
+/// such a finding by one of the whole change at the size of least cost, if that explains more.
 template <class Cost, class Change>
 void refit(finding& f, projections const& seen, Cost const& cost, Change const& change) {
   if (!f.parameter || !f.tested || !(std::fabs(f.estimate) > 0.05) || f.share > 0.99 || change(0).empty()) return;

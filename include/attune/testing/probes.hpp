@@ -82,8 +82,8 @@ bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
   return any;
 }
 
-/// Moves all logits of a row by about `size`: up for even queries, down for odd ones. Weights hardly change: only numbers
-/// that depend on the reference do. Returns whether the operator reads scores, or products of q and k.
+/// Moves all logits of a row by about `size`: up for even queries, down for odd ones. The weights of softmax stay, and
+/// its exponentials do not. Returns whether the operator reads scores, or q and k.
 template <class Op>
 bool move_logits(Op const& op, drawn_problem<Op>& p, double size) {
   auto const up = [](index_t position) { return position % 2 == 0 ? 1. : -1.; };

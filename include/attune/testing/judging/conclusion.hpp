@@ -68,7 +68,8 @@ inline std::string rounded_text(double x) {
   return text;
 }
 
-/// Results that a kernel stores in fp64 and computed in fp32. `within`: whether all are within the bounds of that.
+/// Results that a kernel stores in fp64 and computed in fp32. `within`: whether all are within the bounds of a
+/// precision.
 template <class Within>
 void by_narrow_arithmetic(verdict_report& report, precision const& how, double gate, Within const& within) {
   if (how.arithmetic != storage::fp64 || !any_outside(report)) return;

@@ -3,8 +3,8 @@
 //
 //   exponential_range range(lse of each row, arithmetic);   range.see_rows(element, numbers);   range.found()
 //
-// A kernel that computes e^a instead of e^(a - m), with m the largest logit of the row, is right where the sum of e^a is
-// a number of its arithmetic. Elsewhere it divides infinities, or 0 by 0. This finds it, from which rows are lost.
+// A kernel that computes e^a instead of e^(a - m), with m the largest logit of the row, is right where its arithmetic
+// has the sum of all e^a. Elsewhere it divides infinities, or 0 by 0. Which rows are lost tells such a kernel.
 #pragma once
 
 #include <cmath>
@@ -40,7 +40,7 @@ class exponential_range {
       (over ? over_ : under ? under_ : elsewhere_) += over || under ? infinite || zero : 1;
     }
   }
-  /// An output whose numbers are sums over rows: what is lost in one of them is NaN here.
+  /// An output whose numbers are sums over rows. A sum over a lost row is NaN.
   void see_sums(worst_element const& of, std::vector<double> const& got) {
     for (std::size_t n = 0; n < got.size(); ++n) elsewhere_ += !(of.ratios[n] <= 1) && std::isfinite(got[n]);
   }
@@ -48,10 +48,10 @@ class exponential_range {
   std::optional<finding> found(double gate) const {
     if (elsewhere_ != 0 || over_ + under_ == 0) return std::nullopt;
     finding f;
-    f.name = std::string("exponentials ") + (over_ == 0    ? "underflow"
-                                             : under_ == 0 ? "overflow"
-                                                           : "overflow and underflow") +
-             ", as if a row's largest logit were not subtracted";
+    f.name = over_ == 0    ? "exponentials underflow"
+             : under_ == 0 ? "exponentials overflow"
+                           : "exponentials overflow and underflow";
+    f.hint = " (is the largest logit of a row subtracted from its logits?)";
     f.share = f.estimate = 1;
     f.z = 2 * gate;
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it

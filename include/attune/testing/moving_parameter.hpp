@@ -78,7 +78,7 @@ bool with_moved_parameter(Op const& original, problem_shape const& p, finding co
 
 /// The size of a change at which `cost` is least. Between factors of 1/33 and 33 for relative findings, else within
 /// 3.5 of 0.
-/// Complexity: 28 costs.
+/// Complexity: 35 costs.
 template <class Cost>
 double fitted_size(finding const& f, Cost const& cost) {
   constexpr double reach = 3.5, step = 0.5, golden = 0.6180339887498949;
@@ -89,7 +89,7 @@ double fitted_size(finding const& f, Cost const& cost) {
   double from = nearest - step, to = nearest + step;
   double low = to - golden * (to - from), high = from + golden * (to - from);
   double at_low = cost(size(low)), at_high = cost(size(high));
-  for (int n = 0; n < 11; ++n)
+  for (int n = 0; n < 18; ++n)
     if (at_low < at_high) {
       to = high, high = low, at_high = at_low, low = to - golden * (to - from), at_low = cost(size(low));
     } else {

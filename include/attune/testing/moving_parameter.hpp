@@ -97,6 +97,7 @@ double fitted_size(finding const& f, Cost const& cost) {
     }
   return size(at_low < at_high ? low : high);
 }
+
 /// The effect of a parameter that is far off is not proportional to it, and the derivative tells a wrong size. Replaces
 /// such a finding by one of the whole change at the size of least cost, if that explains more.
 template <class Cost, class Change>

@@ -102,7 +102,7 @@ double fitted_size(finding const& f, Cost const& cost) {
 /// such a finding by one of the whole change at the size of least cost, if that explains more.
 template <class Cost, class Change>
 void refit(finding& f, projections const& seen, Cost const& cost, Change const& change) {
-  if (!f.parameter || !f.tested || !(std::fabs(f.estimate) > 0.05) || f.share > 0.99 || change(0).empty()) return;
+  if (!f.parameter || !f.tested || !(std::fabs(f.estimate) > 0.05) || change(0).empty()) return;
   double const size = fitted_size(f, cost);
   std::vector<double> along = change(size);
   for (double& x : along) x /= size;

@@ -186,6 +186,38 @@ def test_narrow_numbers_in_wide_arrays(rng):
 
 
 @compiles
+def test_float32_in_float64(rng):
+    """Also where the inputs have more digits."""
+    q, k, v = drawn(rng, np.float64)
+    dout = rng.standard_normal((1, 4, 9, 16))
+    out = dense.softmax(*(x.astype(np.float32) for x in (q, k, v)), seen(9, 14))[0].astype(np.float32)
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out.astype(np.float64))
+    assert report.cause.name == "computed in fp32"
+    assert report.hints == ['every number is a float32: if the kernel wrote those, say dtype="float32"']
+    assert attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out.astype(np.float64), dtype="float32").hints == []
+    g = attune.op("softmax").vjp(*(x.astype(np.float32) for x in (q, k, v)), mask=CAUSAL, dout=dout.astype(np.float32))
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, dout=dout, **{f"d{n}": g[n].astype(np.float64) for n in "qkv"})
+    assert report.cause.name == "computed in fp32" and len(report.hints) == 1
+
+
+@compiles
+def test_results_that_are_nan(rng):
+    q, k, v = drawn(rng)
+    out = np.full((1, 4, 9, 16), np.nan, np.float32)
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out)
+    assert report.reasons[0] == "all elements of out are NaN; no known defect explains it"
+    assert report.elements.out.nan == out.size and "weights off" not in str(report)
+
+
+@compiles
+def test_a_sink_too_many_is_named(rng):
+    q, k, v = drawn(rng)
+    out = attune.op("sink")(q, k, v, mask=CAUSAL, logit=0.0)
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out)
+    assert report.cause.name == "a sink of logit 0 that the operator does not have"
+
+
+@compiles
 def test_gradients(rng):
     q, k, v = drawn(rng)
     dout = rng.standard_normal((1, 4, 9, 16)).astype(np.float32)
@@ -268,6 +300,20 @@ def test_probes_of_a_kernel_in_numpy():
         attune.testing.assert_attention(plain(), "softmax", mask=CAUSAL, must_detect={"scale": 1e-12}, **SMALL)
     with pytest.raises(AssertionError, match="^UNDECIDABLE: sink: no probe shows it"):
         attune.testing.assert_attention(plain(), "softmax", mask=CAUSAL, must_detect=["sink"], **SMALL)
+
+
+@compiles
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exponentials_that_overflow(dtype):
+    def kernel(q, k, v):
+        shown = seen(q.shape[2], k.shape[2])
+        k, v = (dense.heads_of(np.where(np.isnan(x), 0, x), q.shape[1]) for x in (k, v))
+        with np.errstate(all="ignore"):
+            w = np.where(shown, np.exp(q @ k.swapaxes(2, 3) / dtype(q.shape[3] ** 0.5)), dtype(0))
+            return w / w.sum(-1, keepdims=True) @ v
+
+    with pytest.raises(AssertionError, match="^behaves as if: exponentials overflow and underflow"):
+        attune.testing.assert_attention(kernel, "softmax", mask=CAUSAL, **{**SMALL, "dtype": dtype})
 
 
 @compiles

@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """The example of docs/howto/python_oracle.md: PyTorch's attention, right and wrong, judged by pytest."""
 
+import re
+
 import pytest
 
 import attune
@@ -50,6 +52,64 @@ def test_wrong_scale(dtype):
 def test_wrong_corner():
     with pytest.raises(AssertionError, match="^behaves as if: mask aligned top-left"):
         attune.testing.assert_attention(wrong_corner, "softmax", mask=masks.causal(), dtype=torch.float32, **SMALL)
+
+
+def without_maximum(q, k, v):
+    """Causal attention in float32 that takes exponentials of the logits as they are."""
+    group = q.shape[1] // k.shape[1]
+    k, v = (x.float().repeat_interleave(group, 1) for x in (k, v))
+    seen = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
+    weights = (q.float() @ k.mT * q.shape[3] ** -0.5).masked_fill(~seen, -torch.inf).exp()
+    return (weights / weights.sum(-1, keepdim=True) @ v).to(q.dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("gradients", [False, True])
+def test_exponentials_that_overflow(dtype, gradients):
+    with pytest.raises(AssertionError, match="^behaves as if: exponentials overflow and underflow") as failed:
+        attune.testing.assert_attention(
+            without_maximum, "softmax", mask=masks.causal(), dtype=dtype, gradients=gradients, **SMALL
+        )
+    assert "on the probe 'logits far from 0'" in str(failed.value)
+
+
+def test_exponentials_that_overflow_in_the_backward_pass_alone():
+    class attention(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, q, k, v):
+            ctx.save_for_backward(q, k, v)
+            return causal_attention(q, k, v)
+
+        @staticmethod
+        def backward(ctx, dout):
+            leaves = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+            with torch.enable_grad():
+                return torch.autograd.grad(without_maximum(*leaves), leaves, dout)
+
+    with pytest.raises(AssertionError, match="^behaves as if: exponentials overflow and underflow") as failed:
+        attune.testing.assert_attention(attention.apply, "softmax", mask=masks.causal(), **SMALL)
+    assert "outputs: PASS" in str(failed.value)
+
+
+@pytest.mark.parametrize("width", [16, 64])
+@pytest.mark.parametrize("factor", [1 / 8, 4, 8])
+def test_a_scale_that_is_far_off(width, factor):
+    def kernel(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, scale=factor * q.shape[3] ** -0.5)
+
+    with pytest.raises(AssertionError) as failed:
+        attune.testing.assert_attention(kernel, "softmax", gradients=False, heads=2, queries=24, keys=40, width=width)
+    found = re.match(r"behaves as if kernel.scale were ([+-]\S+) % \(", str(failed.value))
+    assert found, failed.value
+    assert 1 + float(found.group(1)) / 100 == pytest.approx(factor, rel=0.01)
+
+
+def test_float32_in_float64():
+    with pytest.raises(AssertionError, match="^behaves as if: computed in fp32") as failed:
+        attune.testing.assert_attention(
+            lambda q, k, v: causal_attention(q, k, v).double(), "softmax", mask=masks.causal(), **SMALL
+        )
+    assert 'every number is a float32: if the kernel wrote those, say dtype="float32"' in str(failed.value)
 
 
 def test_gradients_alone():

@@ -109,7 +109,7 @@ planted_result run_planted(testing::drawn_problem<Op> const& p, planted_paramete
           a.push_back(float(rounded_to(m.logits, x)));
         }
         float const gamma = float(par.gamma + m.gamma), sink = float(par.t + m.sink);
-        float top = principled && !m.no_ground ? gamma : -1e30f;
+        float top = (principled ? m.no_ground : m.no_sink) ? -1e30f : principled ? gamma : sink;
         for (float x : a) top = std::max(top, x);
         if (keys.empty()) top = 0;
         float sum = 0, ground = 0;

@@ -100,6 +100,8 @@ class altered_rows {
       case defect::first_key_not_in_sum:
       case defect::last_key_not_in_sum:
         return Op::has_lse;
+      case defect::sink_added:
+        return Op::has_lse && !Op::has_ground_weight;
       default:
         return true;
     }
@@ -193,6 +195,10 @@ class altered_rows {
       for (T& w : done.weights) w = w / rest;
       done.ground_weight = done.ground_weight / rest;
       lse = lse + math::log(rest);
+    }
+    if (d == defect::sink_added && !done.weights.empty()) {
+      for (T& w : done.weights) w = w * math::sigmoid(lse);
+      lse = math::softplus(lse);
     }
     if constexpr (std::is_same_v<T, double>) {
       if (d == defect::weights_in_bf16) round_weights(done.weights, storage::bf16);

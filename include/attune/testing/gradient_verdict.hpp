@@ -20,6 +20,7 @@
 #include <attune/testing/defect.hpp>
 #include <attune/testing/judging/backward/backward_suspects.hpp>
 #include <attune/testing/judging/conclusion.hpp>
+#include <attune/testing/judging/exponential_range.hpp>
 #include <attune/testing/moving_parameter.hpp>
 
 namespace attune::testing {
@@ -91,6 +92,14 @@ class gradient_judge : backward_suspects<Op> {
       base::by_numbers_of_rows();
       base::by_rounded_sums();
       if (!by_rows) base::by_rounded_pairs();
+      by_large_changes();
+      by_narrow_arithmetic(report_, precision_, how_.gate, [&](precision const& narrow) {
+        auto const b = gradient_error_bound(op_, in_, d_, narrow);
+        return std::all_of(given_.all().begin(), given_.all().end(), [&](auto const& given) {
+          return all_within(given.second.values, bounds_of(b, given.first).numbers);
+        });
+      });
+      by_exponentials();
     }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);
@@ -158,6 +167,45 @@ class gradient_judge : backward_suspects<Op> {
     unnormalized_values();
     one_head_of_a_group();
     by_position();
+  }
+
+  /// Parameters that are far off: their effect is not proportional to it.
+  void by_large_changes() {
+    for (finding& f : report_.findings) {
+      auto const change = [&](double by) {
+        std::vector<double> to;
+        with_moved_parameter(op_, p_, f, by,
+                             [&](Op const& op) { to = change_to(attune::detail::dense_vjp<double>(op, in_, p_, d_)); });
+        return to;
+      };
+      auto const cost = [&](double by) {
+        double sum = 0;
+        std::vector<double> const all = change(by);
+        for (std::size_t n = 0; n < all.size(); ++n) sum += seen_.left(n, all[n]);
+        return sum;
+      };
+      refit(f, seen_, cost, change);
+    }
+  }
+  /// Exponentials that are not relative to the largest logit of their row.
+  void by_exponentials() {
+    if constexpr (Op::has_lse) {
+      altered_rows<Op> const rows(op_, in_, p_);
+      std::vector<double> lse;
+      for_each_row([&](index_t b, index_t h, index_t i) {
+        lse.push_back(rows.template evaluate<double>(defect::none, b, h, i).lse);
+      });
+      exponential_range range(std::move(lse), precision_.arithmetic);
+      std::size_t n = 0;
+      for (auto const& [name, x] : given_.all()) {
+        worst_element const& of = report_.elements[n++];
+        if (name.is_input() && side_of(name.input) == input_side::query && of.extents.head == p_.heads)
+          range.see_rows(of, x.values);
+        else
+          range.see_sums(of, x.values);
+      }
+      if (auto const f = range.found(how_.gate)) report_.findings.push_back(*f);
+    }
   }
 
   /// The backward pass reads keys and values of the next key head.

@@ -82,6 +82,30 @@ bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
   return any;
 }
 
+/// Moves all logits of a row by about `size`: up for even queries, down for odd ones. The weights of softmax stay, and
+/// its exponentials do not. Returns whether the operator reads scores, or q and k.
+template <class Op>
+bool move_logits(Op const& op, drawn_problem<Op>& p, double size) {
+  auto const up = [](index_t position) { return position % 2 == 0 ? 1. : -1.; };
+  if constexpr (Op::uses(field::scores)) {
+    fill(p, field::scores, [=](double x, index_t i, index_t) { return x + up(i) * size; });
+    return true;
+  } else if constexpr (Op::uses(field::q) && Op::uses(field::k)) {
+    index_t const last = p.of(field::q).extents.feature - 1;  // a rotation turns it least, or not at all
+    double scale = 1 / std::sqrt(double(last + 1));
+    for (operator_parameter const& x : listed_parameters(op))
+      if (x.path() == "kernel.scale" && x.at->is_set()) scale = lift<double>{}.value(*x.at, {0, 0, 0, 0});
+    if (scale == 0 || !std::isfinite(scale)) return false;
+    // A whole number has few bits: 16 bits round it little, and the product with itself in float not at all.
+    double const root = std::ceil(std::sqrt(size / std::fabs(scale)));
+    fill(p, field::q, [=](double x, index_t i, index_t d) { return d == last ? up(i) * root : x; });
+    fill(p, field::k, [=](double x, index_t, index_t d) { return d == last ? root : x; });
+    return true;
+  } else {
+    return false;
+  }
+}
+
 }  // namespace detail
 
 /// Probes for the operators that `op_of(extents)` makes at about these extents, so that masks and parameters that are
@@ -126,7 +150,7 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
       values([](double, index_t j, index_t d) { return j % 16 == d ? 1. : 0.; }));
   add("values index", "keys shifted, reordered or skipped", e, {},
       values([keys](double, index_t j, index_t) { return double(j) / keys; }));
-  add("peaked", "large logits: overflow, references, rescaling", e, scaled(8), as_drawn);
+  add("peaked", "large logits: references, rescaling", e, scaled(8), as_drawn);
   add("flat", "long sums; a sink or ground of a size with the keys", e, scaled(1. / 16), as_drawn);
   problem_extents two = e;
   two.keys = 2;
@@ -142,6 +166,9 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
   }
   add("hidden NaN", "reads what no query sees", e, {},
       [](auto const& op, auto& p) { return detail::poison_hidden(op, p); });
+  // e^800 is infinite and e^-800 is 0, in double, too.
+  add("logits far from 0", "exponentials that overflow, or are all 0", e, {},
+      [](auto const& op, auto& p) { return detail::move_logits(op, p, 800); });
   return all;
 }
 

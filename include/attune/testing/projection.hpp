@@ -34,6 +34,13 @@ inline double share_of_bound(double got, bounded_number const& wanted) {
                                                         : math::infinity<double>();
 }
 
+/// Whether all numbers of an output are within their bounds.
+inline bool all_within(std::vector<double> const& got, std::vector<bounded_number> const& wanted) {
+  for (std::size_t n = 0; n < got.size(); ++n)
+    if (!(share_of_bound(got[n], wanted[n]) <= 1)) return false;
+  return true;
+}
+
 /// Compares every element of one output with its expected value.
 inline worst_element compared(std::string const& output, shape const& extents, std::vector<double> const& got,
                               std::vector<bounded_number> const& wanted) {
@@ -45,6 +52,7 @@ inline worst_element compared(std::string const& output, shape const& extents, s
   for (std::size_t n = 0; n < got.size(); ++n) {
     double const ratio = share_of_bound(got[n], wanted[n]);
     if (!(ratio <= 1)) ++worst.outside;
+    if (std::isnan(got[n]) && ratio != 0) ++worst.nan;
     worst.ratios.push_back(float(ratio));
     if (!(ratio > worst.ratio) && n != 0) continue;
     index_t const k = index_t(n), row = k / extents.feature;
@@ -116,6 +124,11 @@ class projections {
   double residual(std::size_t n) const { return residual_[n]; }
   double metric(std::size_t n) const { return metric_[n]; }
   double total() const { return total_; }
+  /// The weighted square of what a change leaves of a residual.
+  double left(std::size_t n, double change) const {
+    double const x = residual_[n] - change;
+    return metric_[n] == 0 ? 0 : x * x * metric_[n];
+  }
   /// The weighted square of the residual that is to be explained, and in how many numbers it lies: all of them, if they
   /// are normal or equal; 1, if one is much larger than the rest.
   struct spread {

@@ -136,6 +136,33 @@ class judge : usual_suspects<Op> {
     if (!(off(nearest) < (std::min)(0.005 * scale(nearest) + f.power / 6, apart / 2))) return "";
     return attune::detail::text(" (1 / (1 - ", usual[nearest], "): a dropout scale left in?)");
   }
+  /// Parameters that are far off: their effect is not proportional to it. `suspects`: sampled rows that tell the size.
+  void by_large_changes(std::vector<std::size_t> const& suspects) {
+    std::size_t const every = suspects.size() / 64 + 1;  // so many rows tell enough
+    for (finding& f : report_.findings) {
+      auto const cost = [&](double by) {
+        double sum = math::infinity<double>();
+        with_moved_parameter(op_, p_, f, by, [&](Op const& op) {
+          altered_rows<Op> const rows(op, in_, p_);
+          sum = 0;
+          for (std::size_t n = 0; n < suspects.size(); n += every) {
+            sampled_row const& r = sampled_[suspects[n]];
+            std::vector<double> change;
+            base::append_change(rows.template evaluate<double>(defect::none, r.batch, r.head, r.query), r, change);
+            for (std::size_t k = 0; k < change.size(); ++k) sum += seen_.left(suspects[n] * step() + k, change[k]);
+          }
+        });
+        return sum;
+      };
+      refit(f, seen_, cost, [&](double by) {
+        std::vector<double> along;
+        with_moved_parameter(op_, p_, f, by,
+                             [&](Op const& op) { along = base::change_to(altered_rows<Op>(op, in_, p_)); });
+        return along;
+      });
+    }
+  }
+
   // ---- what looks like noise ----------------------------------------------------------------------------------------
   void by_noise(std::vector<std::size_t> const& rows) {
     std::vector<int> const* parts = base::suspect_parts();
@@ -219,12 +246,21 @@ class judge : usual_suspects<Op> {
     if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
       std::vector<std::size_t> all(sampled_.size());
       std::iota(all.begin(), all.end(), std::size_t(0));
-      base::by_keys(all);
       auto const suspects = base::suspect_rows();
-      if (suspects.size() < all.size()) base::by_keys(suspects);
+      if (seen_.total() > 0) {  // else all is NaN, and says nothing of keys
+        base::by_keys(all);
+        if (suspects.size() < all.size()) base::by_keys(suspects);
+      }
+      by_large_changes(suspects);
       base::by_ranges(suspects);
       base::by_pages();
       base::by_empty_rows();
+      base::by_exponentials();
+      by_narrow_arithmetic(report_, precision_, how_.gate, [&](precision const& narrow) {
+        error_bounds const b = error_bound(op_, in_, narrow);
+        return all_within(given_.out(), b.out) && all_within(given_.lse(), b.lse) &&
+               all_within(given_.ground_weight(), b.ground_weight);
+      });
       by_noise(suspects);
     }
     report_.condition = condition_of(bounds_.out, accumulation_, how_.gate);

@@ -100,6 +100,7 @@ struct worst_element {
       bound = 0,              ///< the largest allowed error
       ratio = 0;              ///< its error / bound
   index_t outside = 0,        ///< number of elements with error > bound, or NaN
+      nan = 0,                ///< number of elements that are NaN and should not be
       count = 0;              ///< number of elements
 };
 

@@ -50,8 +50,8 @@ class Verdict:
     decision: "PASS", "FAIL" or "UNDECIDABLE". reasons: sentences, the deciding one first.
     cause: .name and .words of the defect that explains a FAIL, or None.
     findings: what was looked for: .name, .kind ("parameter" or "defect"), .estimate, .z, .smallest_noticed, .looked_for.
-    elements: by the names of the outputs and gradients: .count, .outside and .worst, which has .batch, .head, .query,
-    .feature, .got, .exact, .bound and .error_over_bound.
+    elements: by the names of the outputs and gradients: .count, .outside, .nan (how many are NaN and should not be) and
+    .worst, which has .batch, .head, .query, .feature, .got, .exact, .bound and .error_over_bound.
     residuals: by the same names: .overall, the size of all errors in units of what rounding leaves; .found, whether a
     region has too much of it, and then its .where ("in head 3"), .times and .limit.
     stored: the type that the kernel was judged by. hints: what the caller may have meant.
@@ -73,7 +73,7 @@ class Verdict:
         self.stored = _FORMATS[first.stored]
         self.hints = []
         narrow = {one.get("also_fits") for one in sent.values()}
-        if len(narrow) == 1 and None not in narrow:
+        if self.decision != "PASS" and len(narrow) == 1 and None not in narrow:
             name = _FORMATS[narrow.pop()]
             self.hints.append(f'every number is a {name}: if the kernel wrote those, say dtype="{name}"')
 

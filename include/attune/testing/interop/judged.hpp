@@ -59,12 +59,12 @@ inline void send(attune_verdict const& given, certify::storage stored,
     return std::all_of(numbers.begin(), numbers.end(),
                        [&](auto const* x) { return testing::foreign_to(s, *x) == nullptr; });
   };
-  if (stored == certify::storage::fp32)
-    for (auto const s : {certify::storage::bf16, certify::storage::fp16})
-      if (all_are(s)) {
-        to.with("also_fits", certify::name_of(s));
-        break;
-      }
+  bool const wide = stored == certify::storage::fp64 || stored == certify::storage::fp32;
+  for (auto const s : {certify::storage::bf16, certify::storage::fp16, certify::storage::fp32})
+    if (wide && s != stored && all_are(s)) {
+      to.with("also_fits", certify::name_of(s));
+      break;
+    }
   given.receive(to.text().c_str());
 }
 

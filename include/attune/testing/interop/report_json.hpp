@@ -98,6 +98,7 @@ inline std::string json_of(worst_element const& e) {
   return json_object()
       .with("outside", e.outside)
       .with("count", e.count)
+      .with("nan", e.nan)
       .with("worst", json_object()
                          .with("batch", e.place.batch)
                          .with("head", e.place.head)

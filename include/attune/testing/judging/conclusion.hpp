@@ -50,11 +50,37 @@ inline bool better_than_chance(finding const& f, double candidates, projections 
   return std::log(candidates) + (numbers - 1) / 2 * std::log(left) < std::log(1e-4);
 }
 
+/// Which outputs are NaN; "" for none.
+inline std::string words_of_nan(verdict_report const& r) {
+  std::string all;
+  for (worst_element const& e : r.elements) {
+    if (e.nan == 0) continue;
+    std::string const how_many = e.nan == e.count ? "all" : attune::detail::text(e.nan, " of ", e.count);
+    all += (all.empty() ? "" : ", ") + how_many + " elements of " + e.output + " are NaN";
+  }
+  return all;
+}
+
 /// A number with three digits.
 inline std::string rounded_text(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", x);
   return text;
+}
+
+/// Results that a kernel stores in fp64 and computed in fp32. `within`: whether all are within the bounds of a
+/// precision.
+template <class Within>
+void by_narrow_arithmetic(verdict_report& report, precision const& how, double gate, Within const& within) {
+  if (how.arithmetic != storage::fp64 || !any_outside(report)) return;
+  if (!within(precision(storage::fp64, storage::fp32, storage::fp32))) return;
+  finding f;
+  f.name = "computed in fp32";
+  f.share = f.estimate = 1;
+  f.z = 2 * gate;
+  f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+  f.last_resort = true;                                  // so is what is hardly wrong
+  report.findings.push_back(f);
 }
 
 /// Orders the findings, decides, and gives the reasons. `limit`: of the condition.
@@ -100,6 +126,7 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
           attune::detail::text(" (z = ", std::round(cause.z), ", explains ", std::round(100 * report.share),
                                " % of the residual)"));
     } else {
+      if (report.observation.empty()) report.observation = words_of_nan(report);
       say((report.observation.empty() ? "" : report.observation + "; ") + "no known defect explains it");
     }
     if (high != nullptr && (!report.caused || report.share < 0.6))

@@ -59,6 +59,7 @@ enum class defect {
   query_one_earlier,
   positions_ignored,    ///< the contractions see every key at the query's position
   other_rotary_layout,  ///< pairs (r, r + R) instead of (2 r, 2 r + 1), or the reverse
+  sink_added,           ///< one more exponential in the sum, of logit 0: a sink, a key of zeros that is not hidden
   marked_keys_missing,  ///< the keys of `mark`, such as a skipped tile
   marked_keys_doubled,
   marked_keys_elsewhere,  ///< the keys of `mark` are read from another place, such as a stale page
@@ -167,6 +168,8 @@ constexpr char const* name_of(defect d) {
       return "positions of the score ignored";
     case defect::other_rotary_layout:
       return "rotary pairs of the other layout";
+    case defect::sink_added:
+      return "a sink of logit 0 that the operator does not have";
     case defect::marked_keys_missing:
       return "keys missing:";
     case defect::marked_keys_doubled:

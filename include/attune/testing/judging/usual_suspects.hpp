@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <attune/core/stable_sort.hpp>
+#include <attune/testing/judging/exponential_range.hpp>
 #include <attune/testing/judging/key_suspects.hpp>
 
 namespace attune::testing::detail {
@@ -23,8 +24,21 @@ class usual_suspects : protected key_suspects<Op> {
   using base = key_suspects<Op>;
   using base::base;
   using base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_, base::judge_direction;
-  using base::op_, base::p_, base::report_, base::rows_, base::sampled_, base::seen_;
+  using base::op_, base::p_, base::precision_, base::report_, base::rows_, base::sampled_, base::seen_;
   using typename base::sampled_row;
+
+  /// The changes in the sampled rows where `in` holds.
+  template <class In>
+  std::vector<double> change_to(altered_rows<Op> const& rows, In const& in, defect d = defect::none) const {
+    return direction([&](sampled_row const& r, std::vector<double>& x) {
+      if (!in(r)) return x.resize(x.size() + base::step(), 0);
+      auto const row = rows.template evaluate<double>(d, r.batch, r.head, r.query);
+      base::append_change(row, r, x);
+    });
+  }
+  std::vector<double> change_to(altered_rows<Op> const& rows) const {
+    return change_to(rows, [](sampled_row const&) { return true; });
+  }
 
   /// A slope for each head, as ALiBi has them: the slopes of another number of heads, and slopes rounded to bf16.
   void by_slopes() {
@@ -90,6 +104,20 @@ class usual_suspects : protected key_suspects<Op> {
                 f, change_to(
                        rows_, [b = b](sampled_row const& r) { return r.batch == b; }, defect::marked_keys_elsewhere));
           }
+    }
+  }
+
+  /// Exponentials that are not relative to the largest logit of their row.
+  void by_exponentials() {
+    if constexpr (Op::has_lse) {
+      std::vector<double> lse;
+      for (bounded_number const& x : bounds_.lse) lse.push_back(x.value);
+      exponential_range range(std::move(lse), precision_.arithmetic);
+      std::vector<double> const* const numbers[] = {&given_.out(), &given_.lse(), &given_.ground_weight()};
+      std::size_t n = 0;
+      for (auto const* x : numbers)
+        if (!x->empty()) range.see_rows(report_.elements[n++], *x);
+      if (auto const f = range.found(how_.gate)) report_.findings.push_back(*f);
     }
   }
 
@@ -171,19 +199,6 @@ class usual_suspects : protected key_suspects<Op> {
       return of[std::size_t(x.batch * pages + x.number)].gain() > of[std::size_t(y.batch * pages + y.number)].gain();
     });
     return to;
-  }
-
-  /// The changes in the sampled rows where `in` holds.
-  template <class In>
-  std::vector<double> change_to(altered_rows<Op> const& rows, In const& in, defect d = defect::none) const {
-    return direction([&](sampled_row const& r, std::vector<double>& x) {
-      if (!in(r)) return x.resize(x.size() + base::step(), 0);
-      auto const row = rows.template evaluate<double>(d, r.batch, r.head, r.query);
-      base::append_change(row, r, x);
-    });
-  }
-  std::vector<double> change_to(altered_rows<Op> const& rows) const {
-    return change_to(rows, [](sampled_row const&) { return true; });
   }
 };
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import typing
 
-from check_hot_loops import FLAGS, HEADERS, HERE, PRODUCTS, Problem, output_of
+from check_hot_loops import FLAGS, HEADERS, HERE, PRODUCTS, Problem, output_of, plant
 
 ARM_FLAGS = [*FLAGS, "-O2", "-march=armv8.2-a+bf16", "-Wno-psabi", "-DHOT_LOOPS_PRODUCTS"]
 
@@ -136,13 +136,7 @@ def self_test(args):
     missed = 0
     for defect in DEFECTS:
         with tempfile.TemporaryDirectory() as folder:
-            text = (HEADERS / defect.header).read_text(encoding="utf-8")
-            text, n = re.subn(defect.pattern, defect.replacement, text)
-            if not n:
-                raise Problem(f"{defect.header} has nothing like {defect.pattern} any more")
-            copy = pathlib.Path(folder, defect.header)
-            copy.parent.mkdir(parents=True)
-            copy.write_text(text, encoding="utf-8")
+            plant(defect, folder)
             findings = list(check(*compiled(args, folder)))
         if "g++ 12" in defect.name and not findings and not output_of(*shlex.split(args.compiler), "-dumpversion").startswith("12"):
             print(f"without effect in this compiler: {defect.name}")

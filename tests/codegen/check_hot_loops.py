@@ -528,6 +528,16 @@ def compiled(args, target, parts, first_include=None):
         return disassembly(args.objdump, file)
 
 
+def plant(defect, folder):
+    """Writes a copy of the defect's header, with the defect, to the folder."""
+    text, count = re.subn(defect.pattern, defect.replacement, (HEADERS / defect.header).read_text(encoding="utf-8"))
+    if not count:
+        raise Problem(f"{defect.header} has nothing like {defect.pattern} any more")
+    copy = pathlib.Path(folder, defect.header)
+    copy.parent.mkdir(parents=True)
+    copy.write_text(text, encoding="utf-8")
+
+
 def self_test(args):
     """Each defect that this compiler can have, planted and noticed."""
     missed = 0
@@ -536,13 +546,7 @@ def self_test(args):
             print(f"not planted, {args.compiler} cannot have it: {defect.name}")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            text = (HEADERS / defect.header).read_text(encoding="utf-8")
-            text, count = re.subn(defect.pattern, defect.replacement, text)
-            if not count:
-                raise Problem(f"{defect.header} has nothing like {defect.pattern} any more")
-            copy = pathlib.Path(folder, defect.header)
-            copy.parent.mkdir(parents=True)
-            copy.write_text(text, encoding="utf-8")
+            plant(defect, folder)
             target = next((t for t in TARGETS if t.march == defect.target), TILES)
             findings = check(compiled(args, target, [defect.part], folder), target, [defect.part])
         if "g++ 12" in defect.name and not findings and not output_of(args.compiler, "-dumpversion").startswith("12"):

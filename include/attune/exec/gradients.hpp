@@ -305,11 +305,13 @@ gradient_views<T> views_of(gradient_outputs<Op, T> const& wanted, Op const& op, 
       throw error("vjp", text("the gradient by ", name_of(F)), "a tensor", "none: the operator does not read it");
   });
   std::size_t n = 0;
-  for (operator_parameter const& x : listed_parameters(op))
-    to.parameters.push_back(use(x.path(), wanted.parameters[n++], x.at->extents()));
+  if constexpr (parameter_count<Op> != 0)
+    for (operator_parameter const& x : listed_parameters(op))
+      to.parameters.push_back(use(x.path(), wanted.parameters[n++], x.at->extents()));
   n = 0;
-  for (operator_table const& x : listed_tables(op))
-    to.tables.push_back(use(x.path(), wanted.tables[n++], x.at->extents()));
+  if constexpr (table_count<Op> != 0)
+    for (operator_table const& x : listed_tables(op))
+      to.tables.push_back(use(x.path(), wanted.tables[n++], x.at->extents()));
   auto const clear = [](tensor<T> const& x) {
     shape const& e = x.extents();
     for (index_t b = 0; b < e.batch; ++b)

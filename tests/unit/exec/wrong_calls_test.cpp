@@ -16,8 +16,7 @@ using attune::test::wild_call;
 namespace {
 
 template <class Op, class Enter>
-void check(char const* entry, char const* name, Op const& op, std::uint64_t first, test::index count,
-           Enter const& enter) {
+void check(char const* entry, char const* name, std::uint64_t first, test::index count, Enter const& enter) {
   tally_of_calls tally;
   for (test::index n = 0; n < count && tally.fault.empty(); ++n) {
     std::uint64_t const seed = first + std::uint64_t(n);
@@ -40,20 +39,20 @@ void every_entry_point(char const* name, Op const& op) {
   test::index const count = test::case_count() < 1000 ? 300 : 10000;  // the quick tier, the full tier
   for (std::uint64_t const first : {repeat ? fresh : std::uint64_t(1), fresh}) {
     test::index const some = first == fresh && !repeat ? count / 3 : count;
-    check("forward", name, op, first, some, [&](auto& call, auto& to, std::uint64_t) { call.forward(op, to); });
-    check("forward_and_save", name, op, first, some,
-          [&](auto& call, auto& to, std::uint64_t) { call.forward_and_save(op, to); });
-    check("accumulate and finish", name, op, first, some,
-          [&](auto& call, auto& to, std::uint64_t) { call.accumulate_and_finish(op, to); });
-    check("vjp", name, op, first, some, [&](auto& call, auto& to, std::uint64_t) { call.vjp(op, to); });
-    check("statistics", name, op, first, some, [&](auto& call, auto& to, std::uint64_t seed) {
+    check<Op>("forward", name, first, some, [&](auto& call, auto& to, std::uint64_t) { call.forward(op, to); });
+    check<Op>("forward_and_save", name, first, some,
+              [&](auto& call, auto& to, std::uint64_t) { call.forward_and_save(op, to); });
+    check<Op>("accumulate and finish", name, first, some,
+              [&](auto& call, auto& to, std::uint64_t) { call.accumulate_and_finish(op, to); });
+    check<Op>("vjp", name, first, some, [&](auto& call, auto& to, std::uint64_t) { call.vjp(op, to); });
+    check<Op>("statistics", name, first, some, [&](auto& call, auto& to, std::uint64_t seed) {
       wild_call<Op> other(seed + 1'000'000);
       call.statistics(op, to, other);
     });
     if constexpr (exec_cpu::decodable<Op>)
-      check("decode", name, op, first, some, [&](auto& call, auto& to, std::uint64_t) { call.decode(op, to); });
+      check<Op>("decode", name, first, some, [&](auto& call, auto& to, std::uint64_t) { call.decode(op, to); });
     if constexpr (Op::normalizer_is.family == row_family::masses)
-      check("jvp", name, op, first, some, [&](auto& call, auto& to, std::uint64_t) { call.jvp(op, to); });
+      check<Op>("jvp", name, first, some, [&](auto& call, auto& to, std::uint64_t) { call.jvp(op, to); });
   }
 }
 

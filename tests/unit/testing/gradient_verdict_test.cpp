@@ -117,6 +117,24 @@ TEST_CASE("the numbers: a scale that is off by 0.1 % is measured; one visible ke
   CHECK(near(r.cause()->estimate, 0.001, 0.1));
 }
 
+TEST_CASE("an operator that reads no k, with shared value heads") {
+  auto op = attention(kernel::scalar_laplacian{0.5}, normalizer::softmax{}, mask::causal{});
+  testing::detail::normal_numbers random(11);
+  testing::drawn_problem<decltype(op)> const p(usual, random);
+  dense_gradients<double> const g = vjp(reference<double>{}, op, p.inputs<any_tensor>(), p.cotangents<any_tensor>());
+  auto const judged_with_v = [&](double factor) {
+    gradient_candidate given;
+    for (field f : {field::sort_q, field::sort_k, field::v}) {
+      std::vector<double> x = g.of(f).values;
+      for (double& one : x) one = certify::rounded_to(storage::fp32, f == field::v ? factor * one : one);
+      given.with(f, tensor<double const>(x, g.of(f).extents), storage::fp32);
+    }
+    return gradient_verdict(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>(), given).decision;
+  };
+  CHECK(judged_with_v(1) == judgement::pass);
+  CHECK(judged_with_v(1.01) == judgement::fail);
+}
+
 TEST_CASE("a kink within reach of rounding: either side is right") {
   auto op = attention(kernel::scalar_difference{}, normalizer::mean_relu{});
   using relu = decltype(op);

@@ -149,9 +149,11 @@ class backward_rows {
     b_ = b, h_ = h, i_ = i;
     index_t const own = p_.group(h, p_.value_heads);
     read(here_, in_, own, masked ? keys : row_keys::visible);
-    if (keys == row_keys::all && applies(backward_defect::next_key_head)) {
-      other_in_.k = in_.k.of_head(b, next_head());
-      read(other_, other_in_, (own + 1) % p_.value_heads, row_keys::visible);
+    if constexpr (Op::uses(field::k)) {
+      if (keys == row_keys::all && applies(backward_defect::next_key_head)) {
+        other_in_.k = in_.k.of_head(b, next_head());
+        read(other_, other_in_, (own + 1) % p_.value_heads, row_keys::visible);
+      }
     }
   }
 

@@ -62,12 +62,11 @@ ATTUNE_NOINLINE inline void require_queries(char const* function, char const* na
   require_extent(function, name, "position", e.position, p.queries, "the queries of out");
   require_at_least_one(function, name, "feature", e.feature);
 }
-ATTUNE_NOINLINE inline void require_keys(char const* function, char const* name, shape const& e, problem_shape const& p,
-                                         index_t width, std::string_view because) {
+ATTUNE_NOINLINE inline void require_keys(char const* function, char const* name, shape const& e,
+                                         problem_shape const& p) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
   require_group(function, name, e.head, p.heads);
   require_extent(function, name, "position", e.position, p.keys, "the keys of v");
-  require_extent(function, name, "feature", e.feature, width, because);
 }
 
 /// Checks the extents `e` of an input and stores what they determine in `p`. `v`: the extents of v. `source`: the input
@@ -76,7 +75,11 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, field sou
                                         problem_shape& p) {
   char const* const name = name_of(f);
   bool const one = fields[std::size_t(f)].features[0] == '1';
-  std::string const because = text(source == field::center ? "the axes of " : "the width of ", name_of(source));
+  auto const require_width = [&](index_t width, char const* numbers) {
+    if (e.feature == width) return;
+    std::string const source_width = text(source == field::center ? "the axes of " : "the width of ", name_of(source));
+    require_extent(function, name, "feature", e.feature, width, one ? numbers : source_width);
+  };
   switch (side_of(f)) {
     case input_side::query:
       if (f == field::output_gate) {
@@ -90,18 +93,15 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, field sou
         return require_shared(function, name, e, p.rows(e.feature));
       }
       require_queries(function, name, e, p);
-      if (one)
-        require_extent(function, name, "feature", e.feature, 1, "one number per query");
-      else if (source != f)
-        require_extent(function, name, "feature", e.feature, p.width_of(f), because);
+      if (one || source != f) require_width(one ? 1 : p.width_of(f), "one number per query");
       return p.learn(f, source, e);
     case input_side::key:
       if (f == field::value_gate) {
         require_extent(function, name, "position", e.position, p.keys, "the keys of v");
         return require_shared(function, name, e, v, ": as v");
       }
-      require_keys(function, name, e, p, source == f && !one ? (std::max)(e.feature, index_t(1)) : p.width_of(f),
-                   one ? "one number per key" : because);
+      require_keys(function, name, e, p);
+      require_width(source == f && !one ? (std::max)(e.feature, index_t(1)) : p.width_of(f), "one number per key");
       return p.learn(f, source, e);
     case input_side::pair:
       return require_shared(function, name, e, p.rows(p.keys), ": (batch, head, query, key)");
@@ -297,11 +297,11 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
       check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
   });
   check_offsets(function, in.offset, in.offsets, p, where);
-  auto const tables = listed_tables(op);
-  check_listed<typename element_of<View>::type>(function, listed_parameters(op), tables, p, where);
+  listing<Op> const all(op);
+  check_listed<typename element_of<View>::type>(function, all.parameters, all.tables, p, where);
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
   [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, op.mask, p, where));
+    (..., check_contraction(function, C{}, op.template owner<Index>(), all.tables, op.mask, p, where));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   check_masses(function, op, p, where);
   if constexpr (checks_itself<typename Op::weight_gate_policy>) op.weight_gate.check(function);

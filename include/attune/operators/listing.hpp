@@ -71,18 +71,30 @@ inline constexpr int table_count = detail::count_of<std::remove_const_t<Op>>::ta
 
 namespace detail {
 
+/// The path of a policy. Its text is made where somebody reads it: most policies list nothing.
+struct policy_path {
+  policy_path const* before = nullptr;
+  char const* last = "";
+
+  friend policy_path operator+(policy_path const& path, char const* part) { return {&path, part}; }
+  std::string text() const { return before ? before->text() + last : last; }
+};
+
 /// The parameters and tables of all parts of an operator.
 template <class Op>
-class listing {
- public:
+struct listing {
   explicit listing(Op const& op) {
     std::size_t parameter = 0, table = 0;
-    for_each_policy(op, std::string(), [&]<class P>(P const& policy, std::string const& path) {
+    for_each_policy(op, policy_path{}, [&]<class P>(P const& policy, policy_path const& path) {
       std::apply(
-          [&](auto const&... x) { ((parameters[parameter++] = {&(policy.*x.member), x.name, x.values, path}), ...); },
+          [&](auto const&... x) {
+            ((parameters[parameter++] = {&(policy.*x.member), x.name, x.values, path.text()}), ...);
+          },
           parameters_of<P>());
       std::apply(
-          [&](auto const&... x) { ((tables[table++] = {&(policy.*x.member), x.name, x.width, path, x.use}), ...); },
+          [&](auto const&... x) {
+            ((tables[table++] = {&(policy.*x.member), x.name, x.width, path.text(), x.use}), ...);
+          },
           tables_of<P>());
     });
   }

@@ -65,17 +65,17 @@ class tile_buffers {
 
  public:
   tile_buffers(problem_shape const& p, index_t together)
-      : p_(p), each_(arena<T>::template size_of<tile_memory>(p)), tiles_(together * each_),
-        block_(arena<T>::template size_of<block_memory>(p)) {
+      : p_(p), each_(arena<T>::template size_of<tile_memory>(p)), block_at_(together * each_),
+        memory_(block_at_ + arena<T>::template size_of<block_memory>(p)) {
     if constexpr (block_memory::keeps) of_block().forget(p);
   }
-  tile_memory of_tile(index_t n) const { return arena<T>::template in<tile_memory>(tiles_.data() + n * each_, p_); }
-  block_memory of_block() const { return arena<T>::template in<block_memory>(block_.data(), p_); }
+  tile_memory of_tile(index_t n) const { return arena<T>::template in<tile_memory>(memory_.data() + n * each_, p_); }
+  block_memory of_block() const { return arena<T>::template in<block_memory>(memory_.data() + block_at_, p_); }
 
  private:
   problem_shape const& p_;
-  index_t each_;
-  aligned_buffer<T> tiles_, block_;
+  index_t each_, block_at_;
+  aligned_buffer<T> memory_;
 };
 
 /// Where blocks of keys begin: at multiples of the block size, or at the first key that any row of a task sees.
@@ -124,8 +124,9 @@ template <class Tile, class T, class Arch, class Runs, class Make, class Accumul
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
                   Make const& make, Accumulate const& accumulate, Emit const& emit) {
   if (p.batch == 0 || p.heads == 0 || p.row_count() == 0) return;
-  index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
   index_t const start = p.first_query / Tile::queries * Tile::queries;  // tiles lie alike in every window
+  index_t const tiles_of_rows = (p.queries - start + Tile::queries - 1) / Tile::queries;
+  index_t const together = (std::min)(tiles_of_task<Tile>(p), tiles_of_rows), task_queries = together * Tile::queries;
   index_t const query_blocks = (p.queries - start + task_queries - 1) / task_queries;
   parallel(exec, p.batch * p.heads * query_blocks, [&] {
     auto const memory = std::make_shared<tile_buffers<T, Tile>>(p, together);

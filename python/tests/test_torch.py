@@ -52,6 +52,19 @@ def arguments_of(op, rng, batch=1, groups=2, heads=4, queries=3, keys=5, width=4
     return given
 
 
+@pytest.mark.parametrize("layout", ["bhld", "blhd"])
+def test_outputs_are_dense_in_every_call_whatever_the_strides_of_q(layout):
+    whole = torch.randn(2, 4, 4, 32)
+    likes = [whole[..., :8], whole[..., :8].contiguous(), whole.transpose(1, 2)[..., :8], whole[:, :1, :, :8].expand(2, 4, 4, 8)]
+    likes += [torch.randn(4, 2, 8, 4).permute(1, 0, 3, 2), torch.randn(2, 4, 4, 8).transpose(1, 2)]
+    k, v = torch.randn(2, 4, 4, 8), torch.randn(2, 4, 4, 8)
+    for q in likes:
+        expected = at.softmax(q.contiguous(), k, v, layout=layout, returns=("out", "lse"))[0]
+        for _ in range(3):
+            out = at.softmax(q, k, v, layout=layout)
+            assert out.is_contiguous() and torch.equal(out, expected)
+
+
 @pytest.mark.parametrize("name", attune.presets())
 def test_gradcheck_of_every_preset(name, rng, many):
     """By every input, parameter and table, through out, lse and ground weight."""

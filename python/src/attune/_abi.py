@@ -7,6 +7,7 @@ structures do.
 """
 
 import ctypes
+import functools
 import json
 import os
 import re
@@ -153,16 +154,9 @@ class Functions:
         if status:
             check(status)
 
-    def forward_of_this_thread(self):
-        """forward() of outputs alone, for this thread."""
-        run, text = self._forward, _thread.text
-
-        def forward(call):
-            status = run(call, None, 0, text)
-            if status:
-                check(status)
-
-        return forward
+    def forward_of_this_thread(self, call):
+        """A function without arguments: forward() of this call, outputs alone, for this thread. It returns the status."""
+        return functools.partial(self._forward, call, None, 0, _thread.text)
 
     def vjp(self, call, saved, count, gradients):
         """Writes the gradients of a call."""

@@ -168,9 +168,9 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
         return None
     try:
         key = (
-            ("q", q.dtype, q.shape, q.stride()),
-            ("k", k.dtype, k.shape, k.stride()),
-            ("v", v.dtype, v.shape, v.stride()),
+            *("q", q.dtype, q.shape, q.stride()),
+            *("k", k.dtype, k.shape, k.stride()),
+            *("v", v.dtype, v.shape, v.stride()),
             None if mask is None else mask._identity(),
             offset,
             _threads() if threads is None else threads,

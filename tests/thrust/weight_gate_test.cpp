@@ -62,7 +62,7 @@ TEST_CASE("thrust: dropout, on one thread and on many") {
 TEST_CASE("thrust: a decay of the weights and a uniform share") {
   check_against_reference(thrust_on<double>(thrust::host),
                           attention(kernel::dot_product{}, weight_decay{0.2},
-                                    normalizer::affine{.alpha = 0.7, .average = 0.4}, mask::causal{}));
+                                    normalizer::affine<>{.alpha = 0.7, .average = 0.4}, mask::causal{}));
 }
 TEST_CASE("thrust: a weight gate that reads a contraction, over a candidate set") {
   check_against_reference(thrust_on<double>(thrust::host),

@@ -29,10 +29,11 @@ TEST_CASE("fold: gradients of terms, and of the coefficient at its granularity")
   std::vector<double> terms(std::size_t(d.out_shape().size() * 2));
   shape const wide{d.batch, 2 * d.heads, d.queries, d.value_width};
   forward(cpu<double>{1}, inner, d.of<view>(inner), {.out = tensor<double>(terms, wide)});
-  for (auto const& [values, e] : {granularity{&shared, {1, 1, 1, 1}},
-                                  {&by_batch, {d.batch, 1, 1, 1}},
-                                  {&by_head, {1, d.heads, 1, 1}},
-                                  {&by_row, {d.batch, d.heads, d.queries, 1}}}) {
+  for (auto const& [values, extents] : {granularity{&shared, {1, 1, 1, 1}},
+                                        {&by_batch, {d.batch, 1, 1, 1}},
+                                        {&by_head, {1, d.heads, 1, 1}},
+                                        {&by_row, {d.batch, d.heads, d.queries, 1}}}) {
+    shape const e = extents;  // clang 14: a lambda cannot use a structured binding, and CAPTURE has one
     CAPTURE(to_string(e));
     parameter const second = tensor<double const>(*values, e);
     auto const op = fold(inner, {0.75, second});

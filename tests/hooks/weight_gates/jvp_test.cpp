@@ -57,7 +57,7 @@ TEST_CASE("jvp: a weight gate that reads a contraction, with a uniform share") {
   problem const p;
   using gate = basic_weight_sigmoid<contraction::scalar_difference>;
   auto const op =
-      attention(kernel::dot_product{}, gate{0.8}, normalizer::affine{.alpha = 0.7, .average = 0.4}, mask::causal{});
+      attention(kernel::dot_product{}, gate{0.8}, normalizer::affine<>{.alpha = 0.7, .average = 0.4}, mask::causal{});
   compare(op,
           inputs<std::remove_const_t<decltype(op)>, moving_tensor<double>>{
               .q = p.q, .k = p.k, .v = p.v, .sort_q = p.sort_q, .sort_k = p.sort_k},

@@ -16,7 +16,7 @@ inline auto gated_softmax() {
 }
 /// Positions alone, and a uniform share: the share of a key has the factor too.
 inline auto gated_share() {
-  return attention(kernel::dot_product{}, weight_decay{0.2}, normalizer::affine{.alpha = 0.7, .average = 0.4},
+  return attention(kernel::dot_product{}, weight_decay{0.2}, normalizer::affine<>{.alpha = 0.7, .average = 0.4},
                    mask::causal{});
 }
 /// A contraction that a score gate reads too, with two sums of values.

@@ -20,6 +20,7 @@
 #include <attune/certify/error_bound.hpp>
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/weight_gate.hpp>
+#include <attune/operators/numbering.hpp>
 
 namespace attune::certify::detail {
 
@@ -260,7 +261,8 @@ template <class Op>
 dense_gradients<rounded> through_underflow(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
                                            cotangents<Op, any_tensor> const& d, double least, double step) {
   dense_gradients<rounded> to = attune::detail::blank_gradients<rounded>(op, in);
-  gradient_underflow<Op> row(op, in, p, d, least, step, to);
+  Op const of = attune::detail::numbered(op);
+  gradient_underflow<Op> row(of, in, p, d, least, step, to);
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i) row(b, h, i);

@@ -135,6 +135,19 @@ TEST_CASE("an operator that reads no k, with shared value heads") {
   CHECK(judged_with_v(1.01) == judgement::fail);
 }
 
+TEST_CASE("a table that was assigned after the operator was made") {
+  std::vector<double> const metric(4, 0.5);
+  auto op = attention(kernel::elliptical{tensor<double const>(metric, {1, 1, 1, 4})}, normalizer::softmax{});
+  testing::detail::normal_numbers random(2);
+  testing::drawn_problem<decltype(op)> const p({.heads = 2, .queries = 3, .keys = 5, .width = 4}, random);
+  auto const bound = [&] {
+    return certify::gradient_error_bound(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>()).of(field::q)[0].bound;
+  };
+  double const made = bound();
+  op.kernel.metric = tensor<double const>(metric, {1, 1, 1, 4});
+  CHECK(bound() == made);
+}
+
 TEST_CASE("a kink within reach of rounding: either side is right") {
   auto op = attention(kernel::scalar_difference{}, normalizer::mean_relu{});
   using relu = decltype(op);

@@ -89,6 +89,15 @@ void compare(Op const& dense, wild_line& p, tensor<float> const& got, double tol
                 tolerance * (1 + std::fabs(right.at(b, h).out(i, d))));
 }
 
+/// One forward call, compared with the dense operator if it is not refused.
+template <class Op>
+void check_wild_line(Op const& op, std::uint64_t seed, tally& to) {
+  CAPTURE(seed);
+  wild_line p(seed);
+  if (comes_back(to, {&p.out, &p.lse}, [&] { forward(cpu{}, op, p.in<Op>(), p.to<Op>()); }))
+    compare(op.dense(), p, p.out.view(), 1e-4);
+}
+
 /// As many calls as the configuration says, from a fixed seed and from a fresh one.
 template <class Op>
 void check_wild_lines(std::string const& name, Op const& op) {
@@ -101,9 +110,7 @@ void check_wild_lines(std::string const& name, Op const& op) {
     for (index n = 0; n < count; ++n) {
       std::uint64_t const seed = first + std::uint64_t(n);
       CAPTURE(seed);
-      wild_line p(seed);
-      if (comes_back(forwards, {&p.out, &p.lse}, [&] { forward(cpu{}, op, p.in<Op>(), p.to<Op>()); }))
-        compare(op.dense(), p, p.out.view(), 1e-4);
+      check_wild_line(op, seed, forwards);
       wild_line g(seed);
       comes_back(gradients, {}, [&] {
         static_cast<void>(vjp(cpu{}, op, g.in<Op>(), {.out = g.by_out.read(), .lse = g.by_lse.read()}));

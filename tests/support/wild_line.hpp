@@ -91,11 +91,11 @@ void compare(Op const& dense, wild_line& p, tensor<float> const& got, double tol
 
 /// One forward call, compared with the dense operator if it is not refused.
 template <class Op>
-void check_wild_line(Op const& op, std::uint64_t seed, tally& to) {
+void check_wild_line(Op const& op, std::uint64_t seed, tally& to, double tolerance = 1e-4) {
   CAPTURE(seed);
   wild_line p(seed);
   if (comes_back(to, {&p.out, &p.lse}, [&] { forward(cpu{}, op, p.in<Op>(), p.to<Op>()); }))
-    compare(op.dense(), p, p.out.view(), 1e-4);
+    compare(op.dense(), p, p.out.view(), tolerance);
 }
 
 /// As many calls as the configuration says, from a fixed seed and from a fresh one.

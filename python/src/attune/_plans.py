@@ -23,9 +23,10 @@ _NUMPY_TYPES = (numpy.float32, numpy.float64, None, numpy.float16)
 class Plan:
     """The memory of a call, as words of 8 bytes. `outputs`: place, shape and type of each output."""
 
+    # torch: the module if the call has tensors, None if it has arrays of NumPy.
     __slots__ = (
-        *("operator", "call", "places", "outputs", "count", "address", "words", "model", "pulls", "saves_as"),
-        *("run_forward", "out_is_like_q"),
+        "operator", "call", "address", "words", "places", "outputs", "out_is_like_q", "run_forward", "count", "saves_as",
+        "pulls", "torch",
     )
 
     def __init__(self, call, names, returns, model):
@@ -34,7 +35,7 @@ class Plan:
         self.places = [_place(d, name) // 8 for name in names]
         call.blank_outputs(returns)
         torch = None if isinstance(model, numpy.ndarray) else sys.modules["torch"]
-        self.model = torch
+        self.torch = torch
         types = _NUMPY_TYPES if torch is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16)
         self.outputs = []
         for name in returns:
@@ -53,7 +54,7 @@ class Plan:
     def _out_is_like(self, q):
         """Whether `out` alone returns, with the type, shape and strides of the tensor q: its memory then takes less time."""
         (_, shape, kind), *more = self.outputs
-        dense = self.model.empty(shape, dtype=kind, device="meta")
+        dense = self.torch.empty(shape, dtype=kind, device="meta")
         return not more and (q.shape, q.stride(), q.dtype) == (dense.shape, dense.stride(), kind)
 
     def fill(self, addresses):
@@ -62,13 +63,13 @@ class Plan:
         for at, address in zip(self.places, addresses):
             words[at] = address
         results = []
-        if self.model is None:
+        if self.torch is None:
             for at, shape, kind in self.outputs:
                 x = numpy.empty(shape, kind)
                 words[at] = x.__array_interface__["data"][0]
                 results.append(x)
             return results
-        empty = self.model.empty
+        empty = self.torch.empty
         for at, shape, kind in self.outputs:
             x = empty(shape, dtype=kind)
             words[at] = x.data_ptr()
@@ -81,7 +82,7 @@ class Plan:
         a, b, c = self.places
         words[a], words[b], words[c] = q.data_ptr(), k.data_ptr(), v.data_ptr()
         if self.out_is_like_q:
-            x = self.model.empty_like(q)
+            x = self.torch.empty_like(q)
             words[self.outputs[0][0]] = x.data_ptr()
             results = [x]
         else:
@@ -97,7 +98,7 @@ class Plan:
 
     def run(self, addresses, saves):
         """The outputs in a list, with the saved rows at the end if `saves`."""
-        results, torch, functions = self.fill(addresses), self.model, self.operator._functions
+        results, torch, functions = self.fill(addresses), self.torch, self.operator._functions
         if not saves:
             functions.forward(self.address)
             return results
@@ -131,7 +132,7 @@ class Plan:
             self.words[at] = address
         for at, x in zip(cot, (x for x in cotangents if x is not None)):
             memory[at] = x.data_ptr()
-        empty, results = self.model.empty, []
+        empty, results = self.torch.empty, []
         for at, shape, kind in shapes:
             x = empty(shape, dtype=kind)
             memory[at] = x.data_ptr()

@@ -17,6 +17,7 @@
 #include <attune/certify/gradient_bound.hpp>
 #include <attune/exec/reference/directional.hpp>
 #include <attune/testing/drawn_problem.hpp>
+#include <attune/testing/judging/backward/moved_call.hpp>
 #include <attune/testing/judging/gradient_candidate.hpp>
 #include <attune/testing/projection.hpp>
 #include <attune/testing/verdict_report.hpp>
@@ -124,6 +125,25 @@ class gradient_call {
       bool const finite = std::all_of(response.begin(), response.end(), [](double x) { return std::isfinite(x); });
       if (finite) seen_.add_common(std::move(response));
     }
+  }
+  /// In fp32 the worst case may have few steps, and its usual share (accumulation_of) is too small then. Samples: the
+  /// errors of the dense backward pass in float, of calls near this one. A kernel may have larger ones, because it
+  /// recomputes weights from a saved lse. Returns whether there are samples.
+  bool fp32_noise() {
+    if (precision_.arithmetic != storage::fp32 || !seen_.common().empty()) return false;
+    constexpr int samples = 8;
+    constexpr double larger = 2;
+    auto const as_double = [](auto x) { return double(x); };
+    normal_numbers random(1);
+    for (int n = 0; n < samples; ++n) {
+      moved_call<Op> const moved(in_, d_, random);
+      auto noise = along(attune::detail::dense_vjp<float>(op_, moved.in, p_, moved.d), as_double);
+      auto const exact = along(attune::detail::dense_vjp<double>(op_, moved.in, p_, moved.d), as_double);
+      for (std::size_t k = 0; k < noise.size(); ++k) noise[k] = larger * (noise[k] - exact[k]);
+      bool const finite = std::all_of(noise.begin(), noise.end(), [](double x) { return std::isfinite(x); });
+      if (finite) seen_.add_common(std::move(noise));
+    }
+    return !seen_.common().empty();
   }
   /// The gradients with each row's cotangents multiplied.
   dense scaled(std::vector<double> const& by) const {

@@ -317,8 +317,8 @@ class gradient_judge : backward_suspects<Op> {
 /// Limits:     where outputs are narrower than the arithmetic, one `how` applies to all gradients: the narrowest given
 ///             format counts. In 16 bits the rounding of dS hides small parameter errors: the power says how small.
 /// Errors:     attune::error names argument, value and expectation; operators with a candidate set are not supported.
-/// Complexity: about 50 vjp(reference<double>) for the bounds, 24 for the rounding of `out` in 16 bits, one or two for
-///             each defect.
+/// Complexity: about 50 vjp(reference<double>) for the bounds, 24 for the rounding of `out` in 16 bits, 16 for rounding
+///             in fp32 where the residuals seem too large, one or two for each defect.
 template <class Op>
 verdict_report gradient_verdict(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,
                                 gradient_candidate const& given, verdict_options const& how = {}) {

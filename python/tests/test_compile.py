@@ -313,7 +313,7 @@ def test_operators_and_their_modules_pickle_by_policies(cache, tmp_path):
         "import pickle, sys, numpy",
         "for text in pickle.load(open(sys.argv[1] + '/made', 'rb')):",
         "    op, x, more, expected = pickle.loads(text)",
-        "    assert numpy.array_equal(op(**x, **more), expected)",
+        "    assert np.array_equal(op(**x, **more), expected)",
     ]
     if importlib.util.find_spec("torch"):
         import torch
@@ -333,3 +333,60 @@ def test_operators_and_their_modules_pickle_by_policies(cache, tmp_path):
         ]
     environment = {**os.environ, "ATTUNE_NO_COMPILE": "1"}
     subprocess.run([sys.executable, "-c", "\n".join(program), str(tmp_path)], check=True, env=environment)
+
+
+@compiles
+def test_parameters_that_share_a_name_with_something_else(cache, rng):
+    torch = pytest.importorskip("torch")
+    import attune.torch as at
+
+    op = attune.compile(
+        "dot_product{} + bias{}",
+        normalizer=policy.normalizer("sigmoid(k * (a + bias))", divided_by="one", parameters={"k": 1.5, "bias": -2.0}),
+        terms=[policy.term("threads * 0.1 * key", parameters={"threads": 0.5})],
+        dtypes="float64",
+        cache=cache,
+    )
+    threads = next(path for path in op.parameters if path.endswith("threads"))
+
+    def eager(q, k, v, table, slope, shift, rate):
+        keys = torch.arange(k.shape[2], dtype=torch.float64)
+        a = q @ k.mT / q.shape[-1] ** 0.5 + table + 0.1 * rate[:, None, None] * keys
+        return torch.sigmoid(slope[:, None, None] * (a + shift[:, None, None])) @ v
+
+    def mine(q, k, v, table, slope, shift, rate, call=at.attend):
+        named = {"normalizer.k": slope, "normalizer.bias": shift, threads: rate}
+        return call(op, q, k, v, bias=table, threads=2, **named)
+
+    q, k, v = (torch.from_numpy(rng.standard_normal((1, 4, 4, 4))) for _ in range(3))
+    table = torch.from_numpy(rng.standard_normal((4, 4)))
+    numbers = [torch.from_numpy(rng.uniform(0.5, 2, 4)) for _ in range(3)]
+    arguments = [x.requires_grad_() for x in (q, k, v, table, *numbers)]
+    assert torch.allclose(mine(*arguments), eager(*arguments), rtol=0, atol=1e-13)
+    plain = [x.detach() for x in arguments]
+    assert torch.equal(mine(*plain, call=lambda op, *a, **b: op(*a, **b)), mine(*plain))
+    assert np.array_equal(mine(*[x.numpy() for x in plain], call=lambda op, *a, **b: op(*a, **b)), mine(*plain).numpy())
+    d = torch.ones_like(q)
+    for got, wanted in zip(torch.autograd.grad(mine(*arguments), arguments, d), torch.autograd.grad(eager(*arguments), arguments, d)):
+        assert torch.allclose(got, wanted, rtol=0, atol=1e-12)
+
+
+@compiles
+def test_a_module_draws_its_dropout_in_training_alone(cache, rng):
+    torch = pytest.importorskip("torch")
+    import attune.torch as at
+
+    op = attune.compile(
+        weight_gate='dropout{c("rate", 0.5), std::uint64_t(c("seed", 0))}', dtypes="float32", cache=cache
+    )
+    layer = at.MultiheadAttention(16, 4, op)
+    x = torch.from_numpy(rng.standard_normal((2, 5, 16), dtype=np.float32))
+    assert not torch.equal(layer(x), layer(x))
+    assert torch.equal(layer(x, seed=3), layer(x, seed=3))
+    torch.manual_seed(1)
+    first = layer(x)
+    torch.manual_seed(1)
+    assert torch.equal(layer(x), first)
+    plain = at.MultiheadAttention(16, 4)
+    plain.load_state_dict(layer.state_dict())
+    assert torch.allclose(layer.eval()(x), plain(x), atol=1e-6)

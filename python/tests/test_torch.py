@@ -379,6 +379,16 @@ def test_modules(rng):
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in layer.parameters())
     same = pickle.loads(pickle.dumps(layer))
     assert torch.equal(same(q, k, v, gate_q=gq, gate_k=gk), layer(q, k, v, gate_q=gq, gate_k=gk))
+    sunk = at.MultiheadAttention(24, 4, op="sink", parameters={"logit": 3.0}).double()
+    with pytest.raises(RuntimeError, match="Missing key.*attention.logit"):
+        sunk.load_state_dict(theirs.state_dict())
+    sunk.load_state_dict(theirs.state_dict(), strict=False)
+    out, lse = sunk(x, returns=("out", "lse"))
+    assert torch.equal(out, sunk(x)) and lse.shape == (2, 4, 7)
+    with pytest.raises(attune.Error, match=r"returns has the value \('lse',\); expected \"out\", alone or with others"):
+        sunk(x, returns="lse")
+    with pytest.raises(attune.Error, match="heads has the values 0 and key_heads 0"):
+        at.MultiheadAttention(24, 0)
     grouped = at.MultiheadAttention(24, 4, op="sink", key_heads=2, parameters={"logit": 0.0}).double()
     grouped(x).sum().backward()
     assert grouped.attention.logit.grad.shape == (4,)
@@ -469,3 +479,52 @@ def test_calls_that_look_alike():
         exact = attune.op("softmax")(*(x.numpy() for x in made[a]), **{"returns": ("out",), **options[b]})
         for x, y in zip(found if isinstance(found, tuple) else (found,), exact if isinstance(exact, tuple) else (exact,)):
             assert x.dtype in (q.dtype, torch.float32) and np.array_equal(x.numpy(), y)
+
+
+def test_forward_mode_and_batched_cotangents_are_refused(rng):
+    from torch.autograd import forward_ad
+
+    q, k, v = tensors(rng, *[(1, 2, 5, 3)] * 3)
+    for requires in (False, True):
+        with forward_ad.dual_level():
+            moving = forward_ad.make_dual(q.detach().requires_grad_(requires), torch.ones_like(q))
+            for call in (
+                lambda: at.softmax(moving, k, v),
+                lambda: attune.op("softmax")(moving, k, v),
+                lambda: at.sink(q, k, v, logit=forward_ad.make_dual(torch.zeros(2).double(), torch.ones(2).double())),
+                lambda: at.scaled_dot_product_attention(moving, k, v),
+            ):
+                with pytest.raises(NotImplementedError, match="forward-mode derivatives"):
+                    call()
+            assert torch.equal(at.softmax(q, k, v), at.softmax(q.detach(), k, v))  # nothing moves
+    x = q.detach().requires_grad_()
+    out = at.softmax(x, k, v)
+    with pytest.raises(NotImplementedError, match="torch.vmap over an operator"):
+        torch.autograd.grad(out, x, torch.ones(3, *out.shape, dtype=out.dtype), is_grads_batched=True)
+
+
+def test_threshold_has_no_gradient_in_a_compiled_function(rng):
+    (q, k, v) = tensors(rng, *[(1, 2, 5, 3)] * 3)
+    q.requires_grad_()
+    f = torch.compile(
+        lambda q: at.entmax15(q, k, v, returns=("out", "threshold")), backend="aot_eager", fullgraph=True
+    )
+    out, threshold = f(q)
+    assert out.requires_grad and not threshold.requires_grad
+
+
+def test_outputs_are_on_the_cpu_whatever_the_default_device(rng):
+    q, k, v = tensors(rng, *[(1, 2, 5, 3)] * 3)
+    with torch.device("meta"):
+        out, lse = at.softmax(q, k, v, returns=("out", "lse"))
+        x = q.detach().requires_grad_()
+        at.softmax(x, k, v).backward(torch.ones_like(out))
+    assert out.device.type == lse.device.type == x.grad.device.type == "cpu"
+
+
+def test_nested_tensors_are_refused(rng):
+    (x,) = tensors(rng, (1, 2, 5, 3))
+    for layout in (torch.strided, torch.jagged):
+        nested = torch.nested.nested_tensor([torch.ones(2, 4, 3), torch.ones(2, 4, 3)], layout=layout)
+        with pytest.raises(attune.Error, match="q has a nested tensor; expected one sequence after another"):
+            at.softmax(nested, x, x)

@@ -82,6 +82,8 @@ def view(name, x, place="cpu"):
     """The View of an array. place: the type of the device on which it must lie."""
     if is_torch(x):
         torch = sys.modules["torch"]
+        if x.is_nested:
+            raise wrong(name, "a nested tensor", "one sequence after another, and masks.from_cu_seqlens")
         if x.layout is not torch.strided or x.is_quantized:
             raise wrong(name, f"the layout {x.layout}", "a dense tensor")
         if x.device.type != place:
@@ -198,7 +200,7 @@ def empty_like(x, shape, code=None):
     if is_torch(x):
         torch = sys.modules["torch"]
         kind = x.dtype if code is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.bool)[code]
-        return torch.empty(shape, dtype=kind)
+        return torch.empty(shape, dtype=kind, device="cpu")
     if not isinstance(x, numpy.ndarray):
         x = numpy.from_dlpack(x)
     return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16, numpy.int64, numpy.bool_)[code])

@@ -6,6 +6,11 @@ import ctypes
 
 from . import _abi
 
+# What calls of operators have beside inputs, parameters, tables and constants.
+_OF_CALLS = frozenset(
+    "operator mask offset threads returns layout dout dlse dground_weight wanted columns above lengths page_table k_scale v_scale float8 digits".split()
+)
+
 
 class Description:
     """The inputs, parameters, tables, constants and outputs of an operator, and where a call holds them."""
@@ -27,15 +32,17 @@ class Description:
         self.outputs = tuple(d["outputs"])
         self.types = tuple(d["types"])
         self.decodes = d.get("decodes", True)
-        self.names = {}
+        # A short name means one kind of argument. Where it is taken, the path alone names a parameter or a table.
+        self.names, taken = {}, {name: "call" for name in _OF_CALLS}
         tables = (*self.tables, *self.arrays)
         for kind, paths in (("field", self.fields), ("parameter", self.parameters), ("table", tables)):
             for n, path in enumerate(paths):
                 last = path.rsplit(".", 1)[-1]
-                for name in {path, path.replace(".", "_") if last.isdigit() else last}:  # fold_1
+                short = path.replace(".", "_") if last.isdigit() else last  # fold_1
+                for name in {path} | ({short} if taken.setdefault(short, kind) == kind else set()):
                     self.names.setdefault(name, []).append((kind, n))
         for n, name in enumerate(self.constants):
-            self.names.setdefault(f"constant_{name}" if name in self.names else name, []).append(("constant", n))
+            self.names.setdefault(f"constant_{name}" if name in taken else name, []).append(("constant", n))
         # Names that a call reads as numbers alone, never as arrays.
         self.only_numbers = frozenset(name for name, at in self.names.items() if {kind for kind, _ in at} == {"constant"})
         at = _abi.CALL.size

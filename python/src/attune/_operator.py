@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""An operator as a Python object: arrays of NumPy, torch or DLPack in, arrays of the same library out."""
+"""An operator as a Python object: arrays of NumPy, torch or DLPack in; tensors of torch, or arrays of NumPy, out."""
 
 from . import _decode, _oracle, _plans, _statistics
 from ._arrays import is_torch, wrong
@@ -19,6 +19,9 @@ class Operator:
     q: (B, H, Lq, D), k: (B, Hk, Lk, D), v: (B, Hv, Lk, Dv); Hk and Hv divide H. layout="blhd" takes (B, L, H, D). Types:
     float32, float64, bfloat16, float16, the same for all. Any strides; nothing is copied. torch tensors may also be on a
     CUDA device, for a forward pass in float32 or 16 bits.
+
+    A parameter or table has a path, normalizer.gamma, and a short name, gamma. Where an input, or an argument of the call,
+    has this name, the path alone means the parameter.
 
     Inputs with one number per position may leave out the last axis; inputs with one number per pair (scores, bias) are
     aligned at the right, and axes of length 1 are shared, but for the last: it has all keys. A parameter is a number,
@@ -163,7 +166,7 @@ class Operator:
         """Gradients of <dout, out> + <dlse, lse> + <dground_weight, ground_weight>, as arrays by name.
 
         Names are those of the inputs, and the paths of parameters and tables: {"q": ..., "normalizer.gamma": ...}.
-        wanted: names of the gradients to compute; None: of everything that the call gives. What is left out costs less.
+        wanted: a name, or names, of the gradients to compute; None: of everything that the call gives. What is left out costs less.
         """
         call = self._call(q, k, v, mask, offset, threads, layout, named)
         if any(is_torch(x) and x.requires_grad for x in (q, k, v)):
@@ -239,7 +242,7 @@ class Operator:
             places += [("parameter", n) for n in range(len(d.parameters))]
             return places + [("table", n) for n in range(len(d.tables)) if call.tables[n] is not None]
         places = []
-        for name in wanted:
+        for name in (wanted,) if isinstance(wanted, str) else wanted:
             found = [at for at in d.names.get(name, ()) if at[0] != "constant"]
             if not found:
                 raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")

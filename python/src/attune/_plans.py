@@ -71,7 +71,7 @@ class Plan:
             return results
         empty = self.torch.empty
         for at, shape, kind in self.outputs:
-            x = empty(shape, dtype=kind)
+            x = empty(shape, dtype=kind, device="cpu")
             words[at] = x.data_ptr()
             results.append(x)
         return results
@@ -109,7 +109,7 @@ class Plan:
             saved = numpy.empty(self.count, self.saves_as)
             at = saved.__array_interface__["data"][0]
         else:
-            saved = torch.empty(self.count, dtype=self.saves_as)
+            saved = torch.empty(self.count, dtype=self.saves_as, device="cpu")
             at = saved.data_ptr()
         functions.forward(self.address, at if self.count else None, self.count)
         results.append(saved)
@@ -134,7 +134,7 @@ class Plan:
             memory[at] = x.data_ptr()
         empty, results = self.torch.empty, []
         for at, shape, kind in shapes:
-            x = empty(shape, dtype=kind)
+            x = empty(shape, dtype=kind, device="cpu")
             memory[at] = x.data_ptr()
             results.append(x)
         count = saved.shape[0]

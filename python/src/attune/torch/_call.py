@@ -4,6 +4,7 @@
 torch.library wherever something records or watches the operators of torch: torch.compile, make_fx, torch.jit.trace."""
 
 import torch
+from torch.autograd import forward_ad
 
 from .. import _cuda
 from .._abi import Error
@@ -23,6 +24,10 @@ _tracing, _modes, _function_modes = (
     torch._C._len_torch_dispatch_stack,
     torch._C._len_torch_function_stack,
 )
+_FORWARD = (
+    "attune: forward-mode derivatives of an operator in Python: torch.func.jvp, torch.autograd.forward_ad. In C++, jvp() "
+    "computes them"
+)
 _SECOND = (
     "attune: second derivatives of an operator: create_graph=True, double backward, a gradient of a gradient. In C++, "
     "jvp_of_vjp() of the reference computes them"
@@ -32,12 +37,24 @@ _VMAP = (
 )
 
 
+def _is_batched(x):
+    """Whether x has an axis of torch.vmap, in either of its forms."""
+    return torch._C._functorch.is_batchedtensor(x) or torch._C._functorch.is_legacy_batchedtensor(x)
+
+
+def _moves(tensors):
+    """Whether a tensor has a tangent of forward mode."""
+    return forward_ad._current_level >= 0 and any([forward_ad.unpack_dual(x).tangent is not None for x in tensors])
+
+
 def _runner(tensors):
     """The module whose forward() and backward() run passes of these tensors now."""
     return _library if _library.records(tensors) else _passes
 
 
 def _backward(spec, tensors, saved, cotangents, needed):
+    if any([x is not None and _is_batched(x) for x in cotangents]):
+        raise NotImplementedError(_VMAP)
     return _runner(tensors).backward(spec, tensors, saved, cotangents, needed)
 
 
@@ -110,10 +127,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx, *tangents):
-        raise NotImplementedError(
-            "attune: forward-mode derivatives of an operator in Python: torch.func.jvp, torch.autograd.forward_ad. "
-            "In C++, jvp() computes them"
-        )
+        raise NotImplementedError(_FORWARD)
 
 
 # --- the call -----------------------------------------------------------------------------------------------------------
@@ -164,6 +178,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
         or v.is_neg()
         or _autocasts()
         or _transforms()
+        or forward_ad._current_level >= 0
     ):
         return None
     try:
@@ -241,6 +256,11 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             tensors.append(_listed(name, x))
         else:
             numbers[name] = x
+    for name, x in zip(names, tensors):
+        if x.is_nested:
+            raise wrong(name, "a nested tensor", "one sequence after another, and masks.from_cu_seqlens")
+    if not _compiling() and _moves(tensors):
+        raise NotImplementedError(_FORWARD)
     if tensors and tensors[0].is_cuda:
         outputs = _on_device(operator, names, tensors, numbers, mask, offset, layout, returns)
     else:

@@ -216,7 +216,7 @@ def _plain(spec, tensors):
 def forward(spec, tensors, saves=True):
     """The outputs of a recorded call in a list, which have gradients, and the rows that it saves, always."""
     *outputs, saved = _attend(list(tensors), *_plain(spec, tensors))
-    return outputs, saved
+    return [x.detach() if name == "threshold" else x for name, x in zip(spec.returns, outputs)], saved
 
 
 def backward(spec, tensors, saved, cotangents, needed):

@@ -31,6 +31,9 @@ class Attention(nn.Module):
     that have a number as default. What op.required lists must be among them, or in each call. A tensor of a real type
     keeps its type, other values get torch's default type. Names with a dot are written with an underscore in the state:
     length_scale_gamma.
+
+    An operator with the constants rate and seed has dropout. Each call in training draws a seed, by torch's generator, and
+    each call in eval() has the rate 0, unless you give them in the call.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Attention(nn.Module):
         self.op, self.heads, self.mask = _operator(op), heads, mask
         if parameters is None:
             parameters = {path: start for path, start in self.op.parameters.items() if start is not None}
+        self._has_dropout = {"rate", "seed"} <= self.op.constants.keys()
         self._paths = {}
         _call.require_apart(self.op, parameters)
         for name, start in parameters.items():
@@ -47,6 +51,8 @@ class Attention(nn.Module):
                 raise wrong("parameters", f"the name {name!r}", f"some of {', '.join(self.op.parameters)}")
             member = name.replace(".", "_")
             self._paths[member] = name
+            if start is None:
+                raise wrong("parameters", f"no start value of {name}", "a number or a tensor")
             if not (isinstance(start, Tensor) and start.is_floating_point()):
                 start = torch.as_tensor(start, dtype=torch.get_default_dtype())
             self.register_parameter(member, nn.Parameter(start.expand(heads).clone() if start.dim() == 0 else start.clone()))
@@ -61,8 +67,13 @@ class Attention(nn.Module):
         **named: Any,
     ) -> Any:
         """The outputs of the operator. mask: in place of the mask of the layer. Arguments: attune.Operator."""
-        learned = {name: getattr(self, member) for member, name in self._paths.items()}
-        return _call.call(self.op, q, k, v, mask=self.mask if mask is None else mask, **{**learned, **named})
+        named = {**{name: getattr(self, member) for member, name in self._paths.items()}, **named}
+        if self._has_dropout:
+            if self.training:
+                named.setdefault("seed", torch.randint(2**53, ()))
+            else:
+                named.setdefault("rate", 0.0)
+        return _call.call(self.op, q, k, v, mask=self.mask if mask is None else mask, **named)
 
     def extra_repr(self):
         return f"{self.op.name}, heads={self.heads}, mask={self.mask!r}"
@@ -71,6 +82,7 @@ class Attention(nn.Module):
 class MultiheadAttention(nn.Module):
     """Projections around an operator: the state of nn.MultiheadAttention loads (batch_first; key_heads of all heads).
 
+    That state has no parameters of an operator: load it with strict=False, and they keep their start values.
     Inputs are (B, L, embed_dim). key_heads: heads of keys and values, a divisor of heads.
     """
 
@@ -86,7 +98,7 @@ class MultiheadAttention(nn.Module):
     ):
         super().__init__()
         key_heads = heads if key_heads is None else key_heads
-        if embed_dim % heads or heads % key_heads:
+        if heads < 1 or key_heads < 1 or embed_dim % heads or heads % key_heads:
             raise wrong("heads", f"the values {heads} and key_heads {key_heads}", f"divisors of {embed_dim} and of heads")
         self.embed_dim, self.heads, self.key_heads, self.width = embed_dim, heads, key_heads, embed_dim // heads
         rows = embed_dim + 2 * key_heads * self.width
@@ -99,11 +111,6 @@ class MultiheadAttention(nn.Module):
             nn.init.zeros_(self.out_proj.bias)
         self.attention = Attention(op, heads, parameters, mask)
 
-    def _load_from_state_dict(self, state, prefix, *rest):
-        for name, x in self.attention.named_parameters():  # a state of nn.MultiheadAttention has none: keep the start
-            state.setdefault(f"{prefix}attention.{name}", x.detach())
-        super()._load_from_state_dict(state, prefix, *rest)
-
     def forward(
         self,
         query: Tensor,
@@ -112,8 +119,8 @@ class MultiheadAttention(nn.Module):
         *,
         mask: Mask | None = None,
         **named: Any,
-    ) -> Tensor:
-        """(B, L, embed_dim) -> (B, L, embed_dim). key and value are query by default."""
+    ) -> Any:
+        """(B, L, embed_dim) -> (B, L, embed_dim). key and value are query by default. returns=("out", "lse"): a tuple."""
         key = query if key is None else key
         value = key if value is None else value
         for name, x in (("query", query), ("key", key), ("value", value)):
@@ -127,5 +134,12 @@ class MultiheadAttention(nn.Module):
             nn.functional.linear(x, w, b).unflatten(-1, (h, self.width))
             for x, w, b, h in zip((query, key, value), weights, biases, heads)
         )
-        out = self.attention(q, k, v, mask=mask, layout="blhd", **named)
-        return self.out_proj(out.flatten(-2))
+        returns = named.setdefault("returns", "out")
+        if isinstance(returns, str):
+            returns = (returns,)
+        if "out" not in returns:
+            raise wrong("returns", f"the value {returns!r}", '"out", alone or with others')
+        found = self.attention(q, k, v, mask=mask, layout="blhd", **named)
+        outputs = found if isinstance(found, tuple) else (found,)
+        outputs = tuple(self.out_proj(x.flatten(-2)) if name == "out" else x for name, x in zip(returns, outputs))
+        return outputs if isinstance(found, tuple) else outputs[0]

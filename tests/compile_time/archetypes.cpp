@@ -132,7 +132,8 @@ struct archetype : with_role<policy_role::gate>, binds_to<Bound> {
   using contraction = C;
 };
 static_assert(GatePolicy<archetype<bound, contraction::gate_dot>>);
-static_assert(GatePolicy<archetype<kernels::mute, contraction::none>>);
+static_assert(!GatePolicy<archetype<kernels::mute, contraction::none>>);
+static_assert(GatePolicy<gate::none>);
 static_assert(!GatePolicy<archetype<kernels::mute, contraction::gate_dot>>);
 static_assert(!GatePolicy<archetype<bound, double>>);
 

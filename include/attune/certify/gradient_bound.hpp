@@ -53,8 +53,9 @@ struct gradient_bounds {
   std::array<shape, field_count> shapes;                        ///< the shape of each array of `fields`
   /// The root of the sum of the squares of each number's terms (certify/term_squares.hpp).
   std::array<std::vector<double>, field_count> spreads;
-  std::vector<named_gradient_bounds> parameters,  ///< in the order of listed_parameters
-      tables;                                     ///< in the order of listed_tables
+  std::array<std::vector<double>, field_count> counts;  ///< how many terms of equal size would have these spreads
+  std::vector<named_gradient_bounds> parameters,        ///< in the order of listed_parameters
+      tables;                                           ///< in the order of listed_tables
 
   /// The bounds of the gradient by one input.
   std::vector<bounded_number> const& of(field f) const { return fields[std::size_t(f)]; }
@@ -237,6 +238,7 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
       bool const alike = some_repeat && field(f) == field::v;
       for (std::size_t n = 0; n < g.fields[f].values.size(); ++n) {
         to.spreads[f].push_back(std::sqrt(terms.fields[f].values[n].square));
+        to.counts[f].push_back(terms.fields[f].values[n].count());
         to.fields[f].push_back(
             bounded(g.fields[f].values[n], to.spreads[f].back(), by_underflow.fields[f].values[n].size,
                     by_row_term.fields[f].values.empty() ? 0 : by_row_term.fields[f].values[n].size, alike, narrow));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   value = sum of terms,  square = sum of (term)^2       a product is one term; a sum has the terms of both sides
+//   value = sum of terms,  square = sum of (term)^2,  fourth = sum of (term)^4
 //
-// A scalar that knows the terms of its last sum. If each term has an independent relative error of deviation u, then x
-// has one of deviation u sqrt(square): the effect of probabilities and dS that are rounded before they enter a product.
+// A scalar that knows the terms of its last sum. A product is one term; a sum has the terms of both sides. If each term
+// has an independent relative error of deviation u, then x has one of deviation u sqrt(square): the effect of
+// probabilities and dS that are rounded before they enter a product. square^2 / fourth is the number of terms, if they
+// are equal, and 1 if one of them is much larger than the rest.
 #pragma once
 
 #include <cmath>
@@ -18,20 +20,22 @@ namespace attune::certify {
 /// A number with the sum of the squares of its terms.
 struct term_squares {
   double value = 0,  ///< the number
-      square = 0;    ///< sum of the squares of its terms
+      square = 0,    ///< sum of the squares of its terms
+      fourth = 0;    ///< sum of their fourth powers
 
   term_squares() = default;
-  explicit term_squares(double x) : value(x), square(x * x) {}           ///< one term
-  term_squares(double x, double squares) : value(x), square(squares) {}  ///< a sum
+  explicit term_squares(double x) : value(x), square(x * x), fourth(square * square) {}  ///< one term
+  /// a sum
+  term_squares(double x, double squares, double fourths) : value(x), square(squares), fourth(fourths) {}
+  /// How many terms of equal size would have such a sum of squares and of fourth powers; 1 without any.
+  double count() const { return fourth > 0 && std::isfinite(square) ? square * square / fourth : 1; }
 };
 
-inline term_squares operator-(term_squares const& x) { return {-x.value, x.square}; }
+inline term_squares operator-(term_squares const& x) { return {-x.value, x.square, x.fourth}; }
 inline term_squares operator+(term_squares const& x, term_squares const& y) {
-  return {x.value + y.value, x.square + y.square};
+  return {x.value + y.value, x.square + y.square, x.fourth + y.fourth};
 }
-inline term_squares operator-(term_squares const& x, term_squares const& y) {
-  return {x.value - y.value, x.square + y.square};
-}
+inline term_squares operator-(term_squares const& x, term_squares const& y) { return x + -y; }
 inline term_squares operator*(term_squares const& x, term_squares const& y) { return term_squares(x.value * y.value); }
 inline term_squares operator/(term_squares const& x, term_squares const& y) { return term_squares(x.value / y.value); }
 inline bool operator<(term_squares const& x, term_squares const& y) { return x.value < y.value; }
@@ -68,7 +72,7 @@ struct scalar<certify::term_squares> {
   }
   static constexpr int order = 0;
 
-  static T abs(T const& x) { return {std::fabs(x.value), x.square}; }
+  static T abs(T const& x) { return {std::fabs(x.value), x.square, x.fourth}; }
   static T exp(T const& x) { return T(std::exp(x.value)); }
   static T exp_nonpositive(T const& x) { return exp(x); }
   static T expm1(T const& x) { return T(std::expm1(x.value)); }

@@ -146,12 +146,15 @@ concept OffersRowConstant = requires(bound_t<P> const& b) {
   { b.row_constant() } -> std::convertible_to<double>;
 };
 
-/// The bound gate has gate(s, x, y, ...), with one argument for each contraction that the gate names; a gate without
-/// contractions has no such function.
+namespace gate {
+struct none;
+}
+
+/// The bound gate has gate(s, x, y, ...), with one argument for each contraction that the gate names. gate::none alone
+/// has no contraction: another gate without one would never be called.
 template <class P>
 concept Gates = (contraction::named_by<P>::size != 0 && detail::named_in_list<P>::gate) ||
-                (contraction::named_by<P>::size == 0 && !detail::named_in<P, contraction::list<>>::gate &&
-                 !detail::named_in<P, contraction::list<contraction::dot>>::gate);
+                (contraction::named_by<P>::size == 0 && std::is_same_v<P, gate::none>);
 
 template <class P>
 concept DeclaresNormalizerTraits = requires {
@@ -320,6 +323,22 @@ constexpr auto tables_of() {
   else
     return std::tuple<>{};
 }
+
+namespace detail {
+constexpr bool same_text(char const* a, char const* b) {
+  while (*a != 0 && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+/// No entry of a list of parameters or tables has the name or the member of another one.
+template <class List>
+constexpr bool differ(List const& list) {
+  if constexpr (requires { list[0].member; })
+    for (std::size_t a = 0; a < list.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        if (list[a].member == list[b].member || same_text(list[a].name, list[b].name)) return false;
+  return true;
+}
+}  // namespace detail
 
 /// The policy reads a table in `bind`.
 template <class P>

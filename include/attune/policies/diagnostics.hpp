@@ -142,6 +142,10 @@ constexpr bool complete() {
           BindsARow<P>,
           "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
           "See docs/reference/policies.md");
+      if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>))
+        static_assert(attune::detail::differ(parameters_of<P>()) && attune::detail::differ(tables_of<P>()),
+                      "attune: parameters() or tables() lists a member or a name twice: each member has one name. See "
+                      "docs/reference/policies.md");
       if constexpr (ListsParameters<P> && BindsARow<P>) {
         static_assert(!ReadsEntries<P> || (P::role != policy_role::normalizer && P::role != policy_role::value_gate &&
                                            P::role != policy_role::output_gate && P::role != policy_role::weight_gate),
@@ -208,10 +212,11 @@ constexpr bool complete() {
                           "gate(T const& scaled_score, T const& x, T const& y) const: the score, then one argument for "
                           "each contraction of the list, in its order. See "
                           "docs/reference/policies.md#several-contractions");
-            static_assert(arguments != 0 || Gates<P>,
-                          "attune: GatePolicy: a gate of contraction::none changes nothing, but the bound object has a "
-                          "function gate(): name a contraction, or write a score map or a length scale. See "
-                          "docs/reference/policies.md#gates");
+            static_assert(
+                arguments != 0 || Gates<P>,
+                "attune: GatePolicy: a gate of contraction::none changes nothing: its functions are never called. "
+                "Name a contraction. Positions of keys belong to a kernel or a weight gate, functions of the "
+                "score to a score map or a length scale. See docs/reference/policies.md#gates");
           }
           return GatePolicy<P>;
         } else if constexpr (P::role == policy_role::normalizer) {

@@ -73,7 +73,7 @@ class gradient_judge : backward_suspects<Op> {
           regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
           seen_.begin_row(std::move(ids));
         }
-        seen_.add(x.values[n], bounds[n], tensor, accumulation(name));
+        seen_.add(x.values[n], bounds[n], tensor, accumulation(name), base::together(name, n));
       }
     }
     seen_.close(stored_);

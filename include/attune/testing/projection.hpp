@@ -63,6 +63,15 @@ inline worst_element compared(std::string const& output, shape const& extents, s
   return worst;
 }
 
+/// How much larger a sum over the features of a row is than with independent errors. `shared` features have an error of
+/// rounded weights in common; storage rounds each feature by itself.
+inline double together(bounded_number const& x, double shared, storage out) {
+  if (!(shared > 1) || !(x.scatter > 0)) return 1;
+  double const stored = format_of(out).unit * std::fabs(x.value) / std::sqrt(3.),
+               alone = std::fmin(1, stored * stored / (x.scatter * x.scatter));
+  return std::sqrt(alone + (1 - alone) * shared);
+}
+
 /// The residuals of a sample of numbers, and the part of them that a direction explains, in every region.
 class projections {
  public:
@@ -326,6 +335,7 @@ class projections {
     for (std::size_t k = 0; k < order_.size(); ++k) {
       if (!alike_[k]) close();
       std::size_t const n = order_[k];
+      if (!usable_[n]) continue;  // a direction may be infinite there
       double const x = along[n] * metric_[n] * scatter_[n];
       if (x == 0) continue;
       for (int id : ids_[row_[n]]) {

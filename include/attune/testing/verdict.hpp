@@ -204,7 +204,7 @@ class judge : usual_suspects<Op> {
                  std::vector<int> const& in) {
     report_.findings.push_back(seen_.judged_as_noise(f, size, least, most, in));
   }
-  /// e^(lse - maximum) is a number of 16 bits in most rows.
+  /// e^(lse - maximum) is a number of 16 bits, next to the exact one, in most rows.
   void by_rounded_sum(std::vector<std::size_t> const& rows) {
     if constexpr (Op::has_lse && Op::normalizer_policy::traits.reference == mass_reference::running_maximum) {
       if (given_.lse().empty() || format_of(given_.lse_stored()).unit > format_of(storage::fp32).unit) return;
@@ -220,7 +220,7 @@ class judge : usual_suspects<Op> {
           auto const off = [&](double x) { return std::fabs(rounded_to(s, x) / x - 1); };
           if (!std::isfinite(sum) || most == 0 || !(off(exact) > 4 * slack)) continue;
           all += 1;
-          on += off(sum) <= slack;
+          on += off(sum) <= slack && std::fabs(sum / exact - 1) <= format_of(s).unit + slack;
         }
         if (all < 4 || on < 0.6 * all) continue;
         finding f;

@@ -172,6 +172,35 @@ TEST_CASE("small problems, weights that are not normalized: correct is PASS, dk 
   check(attention(kernel::dot_product{}, normalizer::softmax{}, mask::causal{}));
 }
 
+// A rounded probability enters all features of dv: they have its error in common.
+TEST_CASE("bf16: probabilities rounded to bf16 in dv are PASS, also where a row of dv has one term") {
+  auto const op = attention(kernel::dot_product{}, normalizer::softmax{}, mask::causal{});
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    testing::detail::normal_numbers random(seed);
+    testing::drawn_problem<std::remove_cvref_t<decltype(op)>> const p(
+        {.heads = 2, .queries = 1, .keys = 20, .width = 8, .value_width = 32, .key_heads = 2, .value_heads = 2},
+        random);
+    auto const in = p.inputs<any_tensor>();
+    any_tensor const d = p.by_out().view<any_tensor>();
+    auto const rows = forward(reference<double>{}, op, in);
+    auto g = vjp(reference<double>{}, op, in, {.out = d});
+    auto& dv = g.of(field::v);
+    for (index_t h = 0; h < 2; ++h)
+      for (index_t j = 0; j < 20; ++j)
+        for (index_t c = 0; c < 32; ++c)
+          dv(0, h, j, c) = certify::rounded_to(storage::bf16, rows.at(0, h).weights(0, j)) * d(0, h, 0, c);
+    gradient_candidate given;
+    for (field f : {field::q, field::k, field::v}) {
+      auto& x = g.of(f);
+      for (double& y : x.values) y = certify::rounded_to(storage::bf16, y);
+      given.with(f, tensor<double const>(x.values, x.extents), storage::bf16);
+    }
+    verdict_report const r = gradient_verdict(op, in, {.out = d}, given);
+    INFO("seed " << seed << '\n' << printed(r));
+    CHECK(r.decision != judgement::fail);
+  }
+}
+
 TEST_CASE("a table that was assigned after the operator was made") {
   std::vector<double> const metric(4, 0.5);
   auto op = attention(kernel::elliptical{tensor<double const>(metric, {1, 1, 1, 4})}, normalizer::softmax{});

@@ -180,6 +180,47 @@ TEST_CASE("mistakes of some rows of a backward pass have their name, and the row
   CHECK(named(backward_fault::keys_skipped, {.size = 2}) == "keys skipped in dq: 20..21");
 }
 
+TEST_CASE("an lse without its sum is no rounded sum; rows of -inf leave every z finite") {
+  simulated_problem const p =
+      drawn({.heads = 2, .key_heads = 2, .queries = 12, .keys = 12, .width = 8}, storage::fp32, 5);
+  shape const s = of_queries(p), rows{1, 2, 12, 1};
+  std::vector<float> out(192), lse(24);
+  auto const view = [](std::vector<float> const& x, shape const& e) { return tensor<float const>(x, e); };
+  auto const op = attention(kernel::dot_product{}, normalizer::softmax{}, mask::causal{});
+  inputs<std::remove_cvref_t<decltype(op)>, tensor<float const>> in{
+      .q = view(p.q, s), .k = view(p.k, s), .v = view(p.v, s)};
+  auto const run = [&] { forward(cpu{}, op, in, {.out = tensor(out, s), .lse = natural_lse(tensor(lse, rows))}); };
+  auto const judge = [&] {
+    return testing::verdict(op, {.q = in.q, .k = in.k, .v = in.v},
+                            testing::candidate(view(out, s)).with_lse(natural_lse(view(lse, rows))));
+  };
+  run();
+  for (index_t h = 0; h < 2; ++h)
+    for (index_t i = 0; i < 12; ++i) {
+      float& to = lse[std::size_t(h * 12 + i)];
+      to = -std::numeric_limits<float>::infinity();
+      for (index_t j = 0; j <= i; ++j) {
+        float sum = 0;
+        for (index_t d = 0; d < 8; ++d)
+          sum += p.q[std::size_t((h * 12 + i) * 8 + d)] * p.k[std::size_t((h * 12 + j) * 8 + d)];
+        to = std::fmax(to, sum / std::sqrt(8.f));
+      }
+    }
+  verdict_report const without = judge();
+  INFO(printed(without));
+  CHECK(without.decision == judgement::fail);
+  CHECK(without.cause() == nullptr);
+  CHECK(without.observation == "only the lse is seen to be wrong");
+
+  in.offset = -1;  // query 0 sees no key
+  run();
+  verdict_report const shifted = judge();
+  INFO(printed(shifted));
+  REQUIRE(shifted.cause() != nullptr);
+  CHECK(shifted.cause()->name == "mask shifted by -1");
+  for (auto const& f : shifted.findings) CHECK_FALSE(std::isnan(f.z));
+}
+
 TEST_SUITE_END();
 
 }  // namespace

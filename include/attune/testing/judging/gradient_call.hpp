@@ -126,6 +126,13 @@ class gradient_call {
       if (finite) seen_.add_common(std::move(response));
     }
   }
+  /// A rounded weight, or dS, enters all features of a row: of a number with few terms they have its error in common.
+  double together(gradient_name const& name, std::size_t n) const {
+    bounds_of_gradient const& b = bounds_.at(name);
+    bool const coarse = format_of(precision_.weights).unit > format_of(precision_.arithmetic).unit;
+    if (!coarse || b.counts.empty()) return 1;
+    return detail::together(b.numbers[n], double(b.extents.feature) / b.counts[n], stored_);
+  }
   /// In fp32 the worst case may have few steps, and its usual share (accumulation_of) is too small then. Samples: the
   /// errors of the dense backward pass in float, of calls near this one. A kernel may have larger ones, because it
   /// recomputes weights from a saved lse. Returns whether there are samples.

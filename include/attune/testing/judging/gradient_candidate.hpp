@@ -87,12 +87,12 @@ gradient_array<T> array_of(dense_gradients<T> const& g, gradient_name const& nam
 struct bounds_of_gradient {
   shape extents{0, 0, 0, 0};
   std::vector<bounded_number> numbers;
-  std::vector<double> spreads;
+  std::vector<double> spreads, counts = {};  ///< counts: of inputs alone
 };
 inline bounds_of_gradient bounds_of(certify::gradient_bounds const& b, gradient_name const& name) {
   if (name.is_input()) {
     std::size_t const f = std::size_t(name.input);
-    return {b.shapes[f], b.fields[f], b.spreads[f]};
+    return {b.shapes[f], b.fields[f], b.spreads[f], b.counts[f]};
   }
   bounds_of_gradient to;
   std::string known;
@@ -101,7 +101,7 @@ inline bounds_of_gradient bounds_of(certify::gradient_bounds const& b, gradient_
       known += (known.empty() ? "" : ", ") + x.path;
       if (!attune::detail::is_called(x.path, name.path)) continue;
       if (to.numbers.empty()) {
-        to = {x.extents, x.numbers, x.spreads};
+        to = {x.extents, x.numbers, x.spreads, {}};
         continue;
       }
       for (std::size_t n = 0; n < to.numbers.size() && to.extents == x.extents; ++n) {

@@ -111,7 +111,7 @@ class sampled_call {
       double const shared = features_per_error(sampled_.back());
       for (index_t d = 0; d < p_.value_width; ++d) {
         std::size_t const at = std::size_t(row * p_.value_width + d);
-        seen_.add(given_.out()[at], bounds_.out[at], 0, 1. / 3, together(bounds_.out[at], shared));
+        seen_.add(given_.out()[at], bounds_.out[at], 0, 1. / 3, together(bounds_.out[at], shared, precision_.out));
       }
       if (!given_.lse().empty()) seen_.add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)], 1);
       if (!given_.ground_weight().empty())
@@ -130,13 +130,6 @@ class sampled_call {
       fourth += w * w * w * w;
     }
     return fourth > 0 && std::isfinite(square) ? std::fmax(1, double(p_.value_width) * fourth / (square * square)) : 1;
-  }
-  /// How much larger a sum over features is than with independent errors: storage rounds each feature by itself.
-  double together(bounded_number const& x, double shared) const {
-    if (shared == 1 || !(x.scatter > 0)) return 1;
-    double const stored = format_of(precision_.out).unit * std::fabs(x.value) / std::sqrt(3.),
-                 alone = std::fmin(1, stored * stored / (x.scatter * x.scatter));
-    return std::sqrt(alone + (1 - alone) * shared);
   }
 
   /// The direction of a change: the result of `row` for each sampled row, appended in the order of the residual.

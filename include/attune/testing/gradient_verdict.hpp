@@ -66,6 +66,7 @@ class gradient_judge : backward_suspects<Op> {
       shape const& e = x.extents;
       int const tensor = tensors_[name];
       if (report_.energies[number++].used > 1) seen_.must_explain(tensor);
+      if (!name.is_input()) seen_.is_parameter(tensor);
       for (std::size_t n = 0; n < x.values.size(); ++n) {
         if (n % std::size_t(e.feature) == 0) {
           index_t const row = index_t(n) / e.feature;

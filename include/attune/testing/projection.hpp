@@ -124,6 +124,8 @@ class projections {
   /// Says that the residuals of an output exceed what rounding leaves: a finding has to explain them.
   void must_explain(int output) { unexplained_.push_back(output); }
 
+  /// Says that an output is the gradient of a parameter.
+  void is_parameter(int output) { parameters_.push_back(output); }
   bool must_explain_any() const { return !unexplained_.empty(); }
   bool must_be_explained(int output) const {
     return std::find(unexplained_.begin(), unexplained_.end(), output) != unexplained_.end();
@@ -307,13 +309,17 @@ class projections {
     }
     double const theta = f.parameter ? f.estimate : 1;
     double least = 1;
+    bool any = unexplained_.empty();
     for (int k : unexplained_) {
+      if (f.of_inputs && std::find(parameters_.begin(), parameters_.end(), k) != parameters_.end()) continue;
+      any = true;
       sums const& s = of[std::size_t(k)];
       // Common errors vary a lot: where they leave little of a residual, little is known of its excess.
       double const known = common_.empty() ? 0.1 : 0.3,
                    excess = std::fmax(total[std::size_t(k)] - expected[std::size_t(k)], known * total[std::size_t(k)]);
       least = std::fmin(least, theta * (2 * s.product - theta * s.square) / std::fmax(excess, 1e-300));
     }
+    if (!any) return 0;
     if (unexplained_.empty()) least = f.gain / std::fmax(excess(), 1e-300);
     // A finding that changes an output, and the output does not change like this, is wrong.
     for (sums const& s : of)
@@ -364,6 +370,7 @@ class projections {
   std::vector<std::size_t> row_;       ///< of each number
   std::vector<int> output_;            ///< of each number
   std::vector<int> unexplained_;       ///< outputs
+  std::vector<int> parameters_;        ///< outputs
   int outputs_ = 1;
   std::vector<double> residual_, drift_, scatter_, sigma_, metric_, exact_;
   std::vector<bool> usable_, alike_;

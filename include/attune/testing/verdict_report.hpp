@@ -39,6 +39,7 @@ struct finding {
   bool tested = true;      ///< false: allowed by the kernel's precision, or no effect here
   bool last_resort = false;  ///< it fits many residuals: another finding with a similar share comes first
   bool directed = false;     ///< the share is of one direction, which chance may resemble
+  bool of_inputs = false;    ///< its effect on gradients of parameters is not known
   index_t chosen_from = 1;   ///< how many directions it was chosen from
   std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
   double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile

@@ -53,7 +53,8 @@ verdict_report judged_result(simulated_problem const& p, kernel_kind const& kind
 verdict_report judged(simulated_problem const& p, kernel_kind const& kind, planted const& d = {}) {
   return judged_result(p, kind, run(p, kind, d));
 }
-verdict_report judged_backward(simulated_problem const& p, backward_kind const& kind, planted_backward const& d = {}) {
+verdict_report judged_backward(simulated_problem const& p, backward_kind const& kind, planted_backward const& d = {},
+                               bool with_scale = false) {
   std::vector<float> const dout = drawn(p, kind.stored, 99).q;
   simulated_gradients const got = run_backward(p, dout, kind, d);
   testing::gradient_candidate given;
@@ -64,8 +65,14 @@ verdict_report judged_backward(simulated_problem const& p, backward_kind const& 
   give(field::q, got.dq, of_queries(p));
   give(field::k, got.dk, of_keys(p));
   give(field::v, got.dv, of_keys(p));
+  double scale = 0;  // s = scale <q, k>: its gradient is <dq, q> / scale
+  for (std::size_t n = 0; n < got.dq.size(); ++n) scale += double(got.dq[n]) * p.q[n] * std::sqrt(double(p.width));
+  std::vector<float> const of_scale{float(scale)};
+  op_type op = softmax_attention();
+  if (with_scale) op.kernel.scale = 1 / std::sqrt(double(p.width));  // a given number has a gradient
+  if (with_scale) given.with("kernel.scale", tensor<float const>(of_scale, {1, 1, 1, 1}));
   cotangents<op_type, any_tensor> const by{.out = tensor<float const>(dout, of_queries(p))};
-  return testing::gradient_verdict(softmax_attention(), inputs_of(p), by, given,
+  return testing::gradient_verdict(op, inputs_of(p), by, given,
                                    {.how = certify::precision(kind.stored, storage::fp32, kind.products)});
 }
 std::string printed(verdict_report const& r) {
@@ -174,6 +181,11 @@ TEST_CASE("mistakes of some rows of a backward pass have their name, and the row
         "keys and values of the next key head in the backward pass alone in queries 21..23");
   CHECK(named(backward_fault::group_alone, last) == "gradients of one head of each group alone in queries 21..23");
   CHECK(named(backward_fault::dk_factor, {.where = place::last_rows, .size = 0.03}) == "dk in queries 21..23");
+  // Nothing is known of what these do to the gradient of a parameter.
+  for (auto const& [fault, where] :
+       {std::pair{backward_fault::through_maximum, planted{}}, std::pair{backward_fault::dp_fp16, one},
+        std::pair{backward_fault::next_key_head, last}})
+    CHECK(cause_of(judged_backward(p, kind, {fault, where}, true)) == named(fault, where));
   planted two = one;
   two.size = 2;
   CHECK(named(backward_fault::queries_skipped, two) == "queries skipped in dk and dv: 12..13 in head 2");

@@ -115,6 +115,7 @@ class backward_suspects : protected gradient_rounding<Op> {
   void by_defect(Rows& rows, query_regions const& places, defect d, dense const& all) {
     finding f;
     f.name = name_of(d);
+    f.of_inputs = true;
     f.parameter = f.relative = d == defect::logits_too_large;
     std::vector<field> const both{field::k, field::v};
     f = seen_.judged(f, numbers(d == defect::one_head_of_group ? only(all, both) : all));

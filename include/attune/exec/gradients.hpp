@@ -131,9 +131,12 @@ class dense_gradients {
       }
       add(sum, entry.values, name);
     }
-    if (sum.values.empty())
+    if (sum.values.empty()) {
+      std::string known;
+      for (auto const& entry : list) known += (known.empty() ? "" : ", ") + std::string(entry.path);
       throw error("dense_gradients", detail::text("the name ", name), detail::text("no such ", kind),
-                  "a name that the operator lists");
+                  known.empty() ? detail::text("none: the operator lists no ", kind) : "one of " + known);
+    }
     return sum;
   }
 };

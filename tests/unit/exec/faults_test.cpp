@@ -228,6 +228,9 @@ TEST_SUITE("faults") {
       CHECK(moved.at(0, 0).out(0, 0).tangent[0] != 0);
       CHECK(test::near(double(fused.out_along(0, 0, 0, 0)), moved.at(0, 0).out(0, 0).tangent[0], 1e-5));
     }
+    auto const g = vjp(cpu{}, plain, {.q = Q, .k = K, .v = K}, {.out = D});
+    CHECK(test::error_of([&] { static_cast<void>(g.parameter("rate")); }).find("expected one of kernel.scale") !=
+          std::string::npos);
   }
 
   TEST_CASE("B9: an output whose elements share memory is refused") {

@@ -62,3 +62,13 @@ def test_a_parameter_has_a_number_or_is_computed_or_required(name, capsys):
         for call in (lambda: op(**given), lambda: op.vjp(**given, dout=given["v"])):
             with pytest.raises(attune.Error, match=f"attune: {path} has no value; expected a number or a tensor"):
                 call()
+
+
+def test_a_preset_says_what_it_takes():
+    text = attune.op("principled").__doc__
+    assert "gate_q (B, H, Lq, gate_width)" in text and "v (B, Hk, Lk, Dv)" in text and "gate.beta = 0" in text
+    assert "Outputs: out, lse, ground_weight." in text
+    for name in attune.presets():
+        op = attune.op(name)
+        for argument in (*op.fields, *op.parameters, *op.tables, *op.constants, *op.outputs):
+            assert argument in op.__doc__, (name, argument)

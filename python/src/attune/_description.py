@@ -12,6 +12,10 @@ _OF_CALLS = frozenset(
 )
 
 
+_AXES = {"query": "B, H, Lq", "key": "B, Hk, Lk", "pair": "B, H, Lq", "ground": "1, H, 1"}
+_WIDTHS = {"width": "D", "value_width": "Dv", "keys": "Lk"}
+
+
 class Description:
     """The inputs, parameters, tables, constants and outputs of an operator, and where a call holds them."""
 
@@ -19,6 +23,7 @@ class Description:
         d = functions.description
         self.fields = tuple(f["name"] for f in d["fields"])
         self.sides = tuple(f["side"] for f in d["fields"])
+        self.features = tuple(_WIDTHS.get(f["features"], f["features"]) for f in d["fields"])
         self.narrow = tuple(f["features"] == "1" for f in d["fields"])  # one number per position
         self.parameters = tuple(p["path"] for p in d["parameters"])
         self.defaults = tuple(p["value"] for p in d["parameters"])
@@ -53,3 +58,17 @@ class Description:
         self.mask_at = at
         self.blank = bytes(at)
         self.constant_names = [ctypes.create_string_buffer(name.encode()) for name in self.constants]
+
+    def summary(self):
+        """What an operator takes and gives, in a few lines."""
+        inputs = [
+            f"{name} ({_AXES[side]}{'' if narrow else ', ' + features})"
+            for name, side, features, narrow in zip(self.fields, self.sides, self.features, self.narrow)
+        ]
+        numbers = [
+            path + (" (required)" if path in self.required else "" if value is None else f" = {value:g}")
+            for path, value in zip(self.parameters, self.defaults)
+        ]
+        lines = [("Inputs", inputs), ("Parameters", numbers), ("Tables", (*self.tables, *self.arrays))]
+        lines += [("Constants", self.constants), ("Outputs", self.outputs)]
+        return "\n".join(f"{what}: {', '.join(names)}." for what, names in lines if names)

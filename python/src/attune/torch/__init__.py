@@ -41,7 +41,7 @@ def _function(name):
         )
 
     preset.__name__ = preset.__qualname__ = name
-    preset.__doc__ = f"The preset {name}, with gradients. It takes {operator.arguments}.\n\n" + Operator.__doc__
+    preset.__doc__ = _presets.described(operator)
     return preset
 
 

@@ -313,7 +313,7 @@ def test_operators_and_their_modules_pickle_by_policies(cache, tmp_path):
         "import pickle, sys, numpy",
         "for text in pickle.load(open(sys.argv[1] + '/made', 'rb')):",
         "    op, x, more, expected = pickle.loads(text)",
-        "    assert np.array_equal(op(**x, **more), expected)",
+        "    assert numpy.array_equal(op(**x, **more), expected)",
     ]
     if importlib.util.find_spec("torch"):
         import torch

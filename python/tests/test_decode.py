@@ -195,8 +195,8 @@ TABLE = np.array([[0, 1], [2, 0]])
 @pytest.mark.parametrize(
     "call, text",
     [
-        (lambda op: op.decode(Q, PAGES, PAGES, TABLE, [16, 17]), "lengths[1] has the value 17; expected a number in [0, 16]: 16 keys page_table has room for"),
-        (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=[-1, 8]), "lengths[0] has the value -1; expected a number in [0, 8]: 8 keys there are"),
+        (lambda op: op.decode(Q, PAGES, PAGES, TABLE, [16, 17]), "lengths[1] has the value 17; expected a number in [0, 16]: page_table has room for 16 keys"),
+        (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=[-1, 8]), "lengths[0] has the value -1; expected a number in [0, 8]: k has 8 keys"),
         (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=2**80), "lengths[0] has the value 4611686018427387904"),
         (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=[8]), "lengths has the shape (1,); expected (2,), a number for each sequence"),
         (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=[8.0, 8.0]), "lengths has the type float64; expected integers"),

@@ -96,7 +96,7 @@ class _Plan:
                 raise wrong("page_table", f"the shape {table.shape}", f"{call.rows[0]} rows, one for each batch element of q")
             call.rows = (len(table), *call.rows[1:])
             self.keys *= table.shape[1]
-        self.words = "page_table has room for" if table is not None else "there are"
+        self.words = "k has" if table is None else "page_table has room for"
         types = _check_types(d, call, given.get("k"), given.get("v"))
         heads = {name: x[1][1] for name, x in zip(d.fields, call.views) if x is not None}
         self.heads = [(f"{name}_scale", type(given.get(name)) is View, heads.get(name, 0)) for name in "kv"]
@@ -214,7 +214,7 @@ def _check_lengths(lengths, keys, room):
     outside = numpy.flatnonzero((lengths < 0) | (lengths > keys))
     if outside.size:
         b = outside[0]
-        raise wrong(f"lengths[{b}]", f"the value {lengths[b]}", f"a number in [0, {keys}]: {keys} keys {room}")
+        raise wrong(f"lengths[{b}]", f"the value {lengths[b]}", f"a number in [0, {keys}]: {room} {keys} keys")
 
 
 def _scale(name, x, wanted, heads):

@@ -37,9 +37,13 @@ _VMAP = (
 )
 
 
+_has_axis = torch._C._functorch.is_batchedtensor
+_has_old_axis = getattr(torch._C._functorch, "is_legacy_batchedtensor", _has_axis)
+
+
 def _is_batched(x):
     """Whether x has an axis of torch.vmap, in either of its forms."""
-    return torch._C._functorch.is_batchedtensor(x) or torch._C._functorch.is_legacy_batchedtensor(x)
+    return _has_axis(x) or _has_old_axis(x)
 
 
 def _moves(tensors):

@@ -138,6 +138,22 @@ def test_a_region_with_too_large_residuals_is_named(rng):
 
 
 @compiles
+def test_a_report_of_infinities_is_json():
+    q, k, v = (np.random.default_rng(n).standard_normal((1, 2, 6, 4), dtype=np.float32) for n in range(3))
+    op = attune.op("softmax")
+    out, lse = op(q, k, v, mask=masks.causal(), offset=-1, returns=("out", "lse"))  # query 0 sees no key
+
+    def refuse(text):
+        raise ValueError(text)
+
+    report = attune.verdict(op, q, k, v, out=out, lse=lse, mask=masks.causal())
+    told = json.loads(report.json, parse_constant=refuse)
+    assert told["decision"] == "FAIL" and told["verdict"]["outputs"]["elements"]["lse"]["worst"]["got"] == "-inf"
+    assert report.cause.name == "mask shifted by -1"
+    assert not any(np.isnan(finding.z) for finding in report.findings)
+
+
+@compiles
 def test_a_wrong_scale_is_named(rng):
     q, k, v = drawn(rng)
     out, _ = dense.softmax(q, k, v, seen(9, 14), scale=17**-0.5)

@@ -7,6 +7,7 @@ What a report contains is decided in C++ (testing/interop/report_json.hpp): its 
 
 import ctypes
 import json
+import math
 
 import numpy
 
@@ -42,6 +43,15 @@ def _numbers(x):
     if isinstance(x, list):
         return [_numbers(value) for value in x]
     return float(x) if isinstance(x, str) and x in _NO_NUMBERS else x
+
+
+def _texts(x):
+    """The reverse: JSON has no infinities and no NaN."""
+    if isinstance(x, dict):
+        return {name: _texts(value) for name, value in x.items()}
+    if isinstance(x, list):
+        return [_texts(value) for value in x]
+    return str(x) if isinstance(x, float) and not math.isfinite(x) else x
 
 
 class Verdict:
@@ -90,15 +100,16 @@ class Verdict:
 
     @property
     def json(self):
-        """The verdict as JSON."""
+        """The verdict as JSON. Infinities and NaN are the texts "inf", "-inf" and "nan"."""
         return json.dumps(
             {
                 "operator": self.operator.name,
                 "stored": self.stored,
                 "decision": self.decision,
-                "verdict": self.reports,
+                "verdict": _texts(self.reports),
                 "hints": self.hints,
-            }
+            },
+            allow_nan=False,
         )
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   moved_call<Op> near(inputs, cotangents, random);     near.in, near.d
+//   moved_call<Op> const moved(inputs, cotangents, random);     moved.in, moved.d
 //
 // A call near a given one: every number is multiplied by a random factor in [0.999, 1.001], and is a float. Zeros,
 // infinities and NaNs stay. So rounding differs, and all else is alike.

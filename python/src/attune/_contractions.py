@@ -98,7 +98,8 @@ def feature_sum(name: str, term: str) -> Contraction:
     metric: a table with a number for each feature, (1, H, 1, D); an argument of the operator if the term names it.
     """
     cpp, used = translate(term, {"q": "x_q", "k": "x_k", "metric": "x_metric"}, "feature_sum")
-    base, tables = "contraction::feature_sum", ()
+    base = "contraction::feature_sum"
+    tables: tuple[tuple[str, str], ...] = ()
     if "metric" in used:
         tables = (("metric", _QUERY_ROW),)
         operands = "contraction::of_query<field::q>, contraction::of_key<field::k>"

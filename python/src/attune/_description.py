@@ -6,12 +6,8 @@ import ctypes
 
 from . import _abi
 
-# What calls of operators have beside inputs, parameters, tables and constants.
-_OF_CALLS = frozenset(
-    "operator mask offset threads returns layout dout dlse dground_weight wanted columns above lengths page_table k_scale v_scale float8 digits".split()
-)
-
-
+# What a call has beside inputs, parameters, tables and constants.
+_OF_CALLS = ("operator", "mask", "offset", "threads", "returns", "layout")
 _AXES = {"query": "B, H, Lq", "key": "B, Hk, Lk", "pair": "B, H, Lq", "ground": "1, H, 1"}
 _WIDTHS = {"width": "D", "value_width": "Dv", "keys": "Lk"}
 

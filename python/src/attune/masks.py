@@ -274,7 +274,8 @@ def from_block_mask(block_mask: Any) -> Mask:
     table = block_mask.to_dense().bool()
     for axis, (block, length) in enumerate(zip(block_mask.BLOCK_SIZE, block_mask.seq_lengths), 2):
         table = table.repeat_interleave(block, axis).narrow(axis, 0, length)
-    return visible(table & create_mask(block_mask.mask_mod, batch, heads, *block_mask.seq_lengths, device="cpu"))
+    queries, keys = block_mask.seq_lengths
+    return visible(table & create_mask(block_mask.mask_mod, batch, heads, queries, keys, device="cpu"))
 
 
 __all__ = [

@@ -228,11 +228,11 @@ def normalizer(
         for level in known_levels[1:]:
             largest = f"T(math::larger({largest}, {level}))"
         hooks.append(("lowest_reference()", {"level": largest}, "level", None))
-    for label, text in (("weight_factor", weight_factor), ("uniform_share", uniform_share)):
-        if text is not None:
+    for label, factor in (("weight_factor", weight_factor), ("uniform_share", uniform_share)):
+        if factor is not None:
             traits.append(f".{label} = true")
             signature = f"{label}(T const& x_earned, [[maybe_unused]] T const& x_visible)"
-            hooks.append((signature, {"earned": "x_earned"}, text, label))
+            hooks.append((signature, {"earned": "x_earned"}, factor, label))
     declarations = [f"static constexpr normalizer_traits traits{{{', '.join(traits)}}};"]
     fields_of = {"zero": ("x_zero", "r.logit(0.0)")} if relative else {"a": ("x_shift", "r.logit_shift")}
     return _policy(

@@ -528,3 +528,5 @@ def test_nested_tensors_are_refused(rng):
         nested = torch.nested.nested_tensor([torch.ones(2, 4, 3), torch.ones(2, 4, 3)], layout=layout)
         with pytest.raises(attune.Error, match="q has a nested tensor; expected one sequence after another"):
             at.softmax(nested, x, x)
+        with pytest.raises(attune.Error, match="q has a nested tensor"):
+            attune.op("softmax")(nested, x, x)

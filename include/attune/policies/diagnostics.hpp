@@ -129,7 +129,7 @@ constexpr bool complete() {
           "attune: a policy with members must list its parameters: static constexpr auto parameters() { return "
           "std::array{attune::listed(\"alpha\", &my_policy::alpha)}; } (std::tuple<>{} if it has none). See "
           "docs/reference/policies.md");
-      if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>))
+      if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>)) {
         static_assert(
             std::is_empty_v<P> || sizeof(P) < std::tuple_size_v<decltype(parameters_of<P>())> * sizeof(parameter) +
                                                   (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table) +
@@ -138,14 +138,14 @@ constexpr bool complete() {
             "or "
             "nothing checks its shape and values (large constants belong behind a pointer). See "
             "docs/reference/policies.md");
+        static_assert(attune::detail::differ(parameters_of<P>()) && attune::detail::differ(tables_of<P>()),
+                      "attune: parameters() or tables() lists a member or a name twice: each member has one name. See "
+                      "docs/reference/policies.md");
+      }
       static_assert(
           BindsARow<P>,
           "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
           "See docs/reference/policies.md");
-      if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>))
-        static_assert(attune::detail::differ(parameters_of<P>()) && attune::detail::differ(tables_of<P>()),
-                      "attune: parameters() or tables() lists a member or a name twice: each member has one name. See "
-                      "docs/reference/policies.md");
       if constexpr (ListsParameters<P> && BindsARow<P>) {
         static_assert(!ReadsEntries<P> || (P::role != policy_role::normalizer && P::role != policy_role::value_gate &&
                                            P::role != policy_role::output_gate && P::role != policy_role::weight_gate),

@@ -82,8 +82,7 @@ def view(name, x, place="cpu"):
     """The View of an array. place: the type of the device on which it must lie."""
     if is_torch(x):
         torch = sys.modules["torch"]
-        if x.is_nested:
-            raise wrong(name, "a nested tensor", "one sequence after another, and masks.from_cu_seqlens")
+        refuse_nested(name, x)
         if x.layout is not torch.strided or x.is_quantized:
             raise wrong(name, f"the layout {x.layout}", "a dense tensor")
         if x.device.type != place:
@@ -114,6 +113,12 @@ def view(name, x, place="cpu"):
         except (BufferError, RuntimeError, TypeError, ValueError) as e:
             raise wrong(name, f"an array that DLPack does not pass to the CPU ({e})", "an array on the CPU") from e
     raise wrong(name, f"the type {type(x).__name__}", "an array of NumPy, torch or DLPack")
+
+
+def refuse_nested(name, x):
+    """Refuses nested tensors of torch: they have no shape."""
+    if x.is_nested:
+        raise wrong(name, "a nested tensor", "one sequence after another, and masks.from_cu_seqlens")
 
 
 def _refuse_masked(name, x):

@@ -36,7 +36,7 @@ class Operator:
         self._key = key or functions.name
         self._per_row = None
         self._plans = _plans.new()
-        self.__doc__ = (text + "\n\n" if text else "") + (type(self).__doc__ or "")
+        self.__doc__ = "\n\n".join(x for x in (text, self._description.summary(), type(self).__doc__) if x)
 
     def _saved_per_row(self):
         """Saved numbers of a row: (a, b) where a row of Dv values saves a Dv + b."""
@@ -166,7 +166,8 @@ class Operator:
         """Gradients of <dout, out> + <dlse, lse> + <dground_weight, ground_weight>, as arrays by name.
 
         Names are those of the inputs, and the paths of parameters and tables: {"q": ..., "normalizer.gamma": ...}.
-        wanted: a name, or names, of the gradients to compute; None: of everything that the call gives. What is left out costs less.
+        wanted: a name, or names, of the gradients to compute; None: of everything that the call gives. What is left out
+        costs less.
         """
         call = self._call(q, k, v, mask, offset, threads, layout, named)
         if any(is_torch(x) and x.requires_grad for x in (q, k, v)):

@@ -170,7 +170,7 @@ def new():
 
 def plain_tensor(x, torch):
     """Whether x is a tensor whose memory can be read as it is."""
-    return x.is_cpu and not x.is_neg() and x.layout is torch.strided
+    return x.is_cpu and not x.is_nested and not x.is_neg() and x.layout is torch.strided
 
 
 def signature(items, grads=True):

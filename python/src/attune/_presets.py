@@ -83,12 +83,6 @@ def _companions(functions):
     return Companions(source_of_preset(functions.description["expression"]))
 
 
-def described(operator: Operator) -> str:
-    """The documentation of a preset."""
-    page = "Formula and source: docs/reference/operators.md."
-    return f"The preset {operator.name}. {page}\n\n{operator._description.summary()}\n\n{Operator.__doc__}"
-
-
 def op(name: str) -> Operator:
     """The operator of a preset: attune.op("principled")."""
     found = _operators.get(name)
@@ -96,6 +90,6 @@ def op(name: str) -> Operator:
         functions = library().operators.get(name)
         if functions is None:
             raise _abi.Error(f"attune: op has the name {name!r}; expected one of {', '.join(names())}")
-        found = _operators[name] = Operator(functions, "", None, _companions(functions))
-        found.__doc__ = described(found)
+        text = f"The preset {name}. Formula and source: docs/reference/operators.md."
+        found = _operators[name] = Operator(functions, text, None, _companions(functions))
     return found

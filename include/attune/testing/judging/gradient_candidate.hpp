@@ -101,7 +101,7 @@ inline bounds_of_gradient bounds_of(certify::gradient_bounds const& b, gradient_
       known += (known.empty() ? "" : ", ") + x.path;
       if (!attune::detail::is_called(x.path, name.path)) continue;
       if (to.numbers.empty()) {
-        to = {x.extents, x.numbers, x.spreads, {}};
+        to = {x.extents, x.numbers, x.spreads};
         continue;
       }
       for (std::size_t n = 0; n < to.numbers.size() && to.extents == x.extents; ++n) {

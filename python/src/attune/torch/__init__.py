@@ -41,7 +41,7 @@ def _function(name):
         )
 
     preset.__name__ = preset.__qualname__ = name
-    preset.__doc__ = _presets.described(operator)
+    preset.__doc__ = operator.__doc__
     return preset
 
 

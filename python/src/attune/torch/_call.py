@@ -8,7 +8,7 @@ from torch.autograd import forward_ad
 
 from .. import _cuda
 from .._abi import Error
-from .._arrays import is_array, wrong
+from .._arrays import is_array, refuse_nested, wrong
 from .._calls import no_argument
 from .._operator import Operator
 from . import _library, _passes
@@ -261,8 +261,7 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
         else:
             numbers[name] = x
     for name, x in zip(names, tensors):
-        if x.is_nested:
-            raise wrong(name, "a nested tensor", "one sequence after another, and masks.from_cu_seqlens")
+        refuse_nested(name, x)
     if not _compiling() and _moves(tensors):
         raise NotImplementedError(_FORWARD)
     if tensors and tensors[0].is_cuda:

@@ -25,7 +25,7 @@ class moved_call {
   moved_call(inputs<Op, any_tensor> const& of, cotangents<Op, any_tensor> const& by, normal_numbers& random)
       : in(of), d(by) {
     for_each_field([&]<field F>() {
-      if constexpr (Op::uses(F)) move(member<F>(in), of_fields_[std::size_t(F)], random);
+      if constexpr (Op::uses(F)) move(member<F>(in), fields_[std::size_t(F)], random);
     });
     move(d.out, out_, random);
     if constexpr (Op::has_lse) move(d.lse, lse_, random);
@@ -47,7 +47,7 @@ class moved_call {
     x = tensor<float const>(to, e);
   }
 
-  std::array<std::vector<float>, field_count> of_fields_;
+  std::array<std::vector<float>, field_count> fields_;
   std::vector<float> out_, lse_, ground_weight_;
 };
 

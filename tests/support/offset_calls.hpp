@@ -6,6 +6,7 @@
 
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/operators/inputs.hpp>
@@ -14,14 +15,14 @@
 
 namespace attune::test {
 
-/// Three batch elements: fewer keys than positions, more, and a query before every key.
+/// Three batch elements. The offsets that are not given: fewer keys than positions, more, and a query before every key.
 template <class T>
 struct offset_calls {
   static constexpr index_t batch = 3, heads = 2, queries = 37, keys = 90, width = 5;
-  std::vector<index_t> const offsets{53, 20, -4};
+  std::vector<index_t> const offsets;
   std::vector<T> q, k, v, by_out;
 
-  offset_calls() {
+  explicit offset_calls(std::vector<index_t> given = {53, 20, -4}) : offsets(std::move(given)) {
     auto const draw = [](index_t count, std::uint64_t seed) {
       std::vector<double> const x = grid_numbers(std::size_t(count), seed);
       return std::vector<T>(x.begin(), x.end());

@@ -284,7 +284,8 @@ ATTUNE_NOINLINE void pack_turned(T* packed, tensor<T const> const& x, Owner cons
     T const* const from = x.row(at.b, at.h, i);
     if (step != 1)
       for (index_t d = 0; d < width; ++d) row[d] = from[d * step];
-    turner.template run<turn::forth>(row, step == 1 ? from : row, at.b, owner.angles.row_of_query(i, at.p->offset));
+    turner.template run<turn::forth>(row, step == 1 ? from : row, at.b,
+                                     owner.angles.row_of_query(i, at.p->offset_of(at.b)));
     for (index_t d = 0; d < width; ++d) packed[d * queries + l] = row[d];
   }
 }

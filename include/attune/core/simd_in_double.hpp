@@ -126,12 +126,12 @@ struct wide_math {
   static batch acos(batch const& x) {
     batch const a = of::abs(x), half(0.5), zero(0.0);
     mask const beyond = a > half;
-    batch const z = xsimd::select(beyond, (batch(1.0) - a) * half, x * x);
-    batch const s = xsimd::select(beyond, square_root(z), x);
+    batch const z = simd::select(beyond, (batch(1.0) - a) * half, x * x);
+    batch const s = simd::select(beyond, square_root(z), x);
     batch const rest = s * z * simd::polynomial(z, in_double::arc_sine);  // asin(s) = s + rest
     batch const hi(in_double::half_pi), lo(in_double::half_pi_rest);
     batch const turned = hi - as_computed(s - as_computed(lo - rest));  // pi / 2 - asin(s)
-    return xsimd::select(beyond, xsimd::select(x < zero, turned, s + rest) * batch(2.0), turned);
+    return simd::select(beyond, simd::select(x < zero, turned, s + rest) * batch(2.0), turned);
   }
 
   /// The error function.
@@ -140,18 +140,18 @@ struct wide_math {
     batch const z = a * a, inner = simd::multiply_add(a, simd::polynomial(z, in_double::erf_near), a);
     batch const t = (a - two) / (a + two);
     batch const outer = one - of::exp_nonpositive(-z) * simd::polynomial(t, in_double::erf_far);
-    return with_sign(xsimd::select(a < one, inner, outer), sign(x));
+    return with_sign(simd::select(a < one, inner, outer), sign(x));
   }
 
   /// exp(y log |x|). Its error grows with the exponent but does not reach the 24 bits of a float.
   static batch pow(batch const& x, batch const& y) {
     batch const zero(0.0), one(1.0), a = of::abs(x), half = y * batch(0.5);
-    mask const whole = of::floor(y) == y, odd = whole & (of::floor(half) != half);
-    mask const is_one = (y == zero) | (x == one) | ((a == one) & whole);
-    batch const size = xsimd::select(is_one, one, of::exp(y * of::log(a)));
-    batch const value = with_sign(size, xsimd::select(odd, sign(x), zero));
-    mask const undefined = (x < zero) & (a < of::infinity()) & !whole;
-    return xsimd::select(undefined, batch(std::numeric_limits<double>::quiet_NaN()), value);
+    mask const whole = of::floor(y) == y, odd = whole && unequal(of::floor(half), half);
+    mask const is_one = y == zero || x == one || (a == one && whole);
+    batch const size = simd::select(is_one, one, of::exp(y * of::log(a)));
+    batch const value = with_sign(size, simd::select(odd, sign(x), zero));
+    mask const undefined = x < zero && a < of::infinity() && !whole;
+    return simd::select(undefined, batch(std::numeric_limits<double>::quiet_NaN()), value);
   }
 
  private:
@@ -173,14 +173,14 @@ struct wide_math {
     batch const sine = simd::multiply_add(f * z, simd::polynomial(z, in_double::sine), f);
     batch const below = as_computed(as_computed(one - top) - half_square);
     batch const cosine = top + simd::multiply_add(z * z, simd::polynomial(z, in_double::cosine), below);
-    mask const swapped = bits_as<double>((quarter & bits(1)) << 62) != batch(0.0);
-    batch const value = xsimd::select(swapped, cosine, sine);
+    mask const swapped = bits_as<double>((quarter & bits(1)) << 62) > batch(0.0);
+    batch const value = simd::select(swapped, cosine, sine);
     batch const result = bits_as<double>(bits_as<std::uint64_t>(value) ^ ((quarter >> 1) << 63));
 
     mask const within = of::abs(x) < batch(0x1p20);
-    mask const hard = (!within) | ((of::abs(f) < batch(0x1p-16)) & (n != batch(0.0)));
-    if (!xsimd::any(hard)) return result;
-    return xsimd::select(hard, simd::lane_by_lane(each, x), result);
+    mask const hard = !within || (of::abs(f) < batch(0x1p-16) && unequal(n, batch(0.0)));
+    if (!simd::any(hard)) return result;
+    return simd::select(hard, simd::lane_by_lane(each, x), result);
   }
 
   static bits highest() { return bits(std::uint64_t(1) << 63); }

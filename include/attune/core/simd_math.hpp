@@ -18,6 +18,13 @@
 #include <attune/core/math.hpp>
 #include <attune/core/xsimd.hpp>
 
+// GCC bug 105593: see core/xsimd.hpp.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 namespace attune::simd {
 
 /// The constants of the functions, one set per format. Every polynomial is listed low order first.
@@ -87,7 +94,7 @@ ATTUNE_INLINE xsimd::batch<T, Arch> multiply_add(xsimd::batch<T, Arch> const& a,
       return _mm512_fmadd_pd(a, b, c);
   } else
 #endif
-    return xsimd::fma(a, b, c);
+    return simd::fma(a, b, c);
 }
 
 /// Every coefficient doubled.
@@ -155,20 +162,20 @@ struct scalar<xsimd::batch<T, Arch>> {
     if constexpr (x86_)
       return simd::larger_on_x86(a, b);
     else
-      return xsimd::select(a < b, b, a);
+      return simd::select(a < b, b, a);
   }
   ATTUNE_INLINE static batch smaller(batch const& a, batch const& b) {
     if constexpr (x86_)
       return simd::smaller_on_x86(a, b);
     else
-      return xsimd::select(b < a, b, a);
+      return simd::select(b < a, b, a);
   }
-  ATTUNE_INLINE static batch select(mask const& c, batch const& a, batch const& b) { return xsimd::select(c, a, b); }
+  ATTUNE_INLINE static batch select(mask const& c, batch const& a, batch const& b) { return simd::select(c, a, b); }
   ATTUNE_INLINE static batch infinity() { return batch(scalar<T>::infinity()); }
   ATTUNE_INLINE static batch epsilon() { return batch(std::numeric_limits<T>::epsilon()); }
   ATTUNE_INLINE static batch least() { return batch((std::numeric_limits<T>::min)()); }
   ATTUNE_INLINE static batch binade(batch const& x) { return from_bits(to_bits(x) & to_bits(infinity())); }
-  ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
+  ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return simd::any(c); }
   ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
   /// factor * tangent, 0 where either is 0 (`chained` of core/dual.hpp). AVX-512 compares under a mask and multiplies
   /// under a mask: three instructions instead of five.
@@ -186,7 +193,7 @@ struct scalar<xsimd::batch<T, Arch>> {
       }
     } else
 #endif
-      return select(vanishes(factor) | vanishes(tangent), batch(T(0)), batch(factor * tangent));
+      return select(vanishes(factor) || vanishes(tangent), batch(T(0)), batch(factor * tangent));
   }
   ATTUNE_INLINE static batch zero_if_finite(batch const& x) {
 #if ATTUNE_FINITE_MATH_
@@ -208,16 +215,16 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch sigmoid(batch const& x) { return attune::detail::sigmoid(x); }
   ATTUNE_INLINE static batch tanh(batch const& x) { return attune::detail::tanh(x); }
   ATTUNE_INLINE static batch log1p_rate(batch const& k, batch const& x) { return attune::detail::log1p_rate(k, x); }
-  ATTUNE_INLINE static batch abs(batch const& x) { return xsimd::abs(x); }
+  ATTUNE_INLINE static batch abs(batch const& x) { return simd::abs(x); }
   ATTUNE_INLINE static batch sqrt(batch const& x) { return simd::square_root(x); }
   ATTUNE_INLINE static batch floor(batch const& x) {
     if constexpr (simd::has_floor<Arch>) {
-      return xsimd::floor(x);
+      return simd::floor(x);
     } else {  // rounds to the nearest integer by adding 2^mantissa_bits; larger numbers are integers
       batch const size = abs(x), unit(T(std::uint64_t(1) << k_::mantissa_bits));
       batch const nearest = as_computed(as_computed(size + unit) - unit);
-      batch const r = xsimd::select(x < batch(T(0)), -nearest, nearest);
-      return xsimd::select(size < unit, xsimd::select(r > x, r - batch(T(1)), r), x);
+      batch const r = simd::select(x < batch(T(0)), -nearest, nearest);
+      return simd::select(size < unit, simd::select(r > x, r - batch(T(1)), r), x);
     }
   }
   // Computed in double for either format (core/simd_in_double.hpp).
@@ -283,7 +290,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch log1p(batch const& x) {
     batch const one(T(1));
     batch const u = as_computed(one + x);
-    batch const lost = xsimd::select(x < one, x - as_computed(u - one), one - as_computed(u - x));
+    batch const lost = simd::select(x < one, x - as_computed(u - one), one - as_computed(u - x));
     return log_corrected(u, quotient(lost, u));
   }
 
@@ -320,22 +327,26 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch log_corrected(batch const& x0, batch const& c) {
     batch const zero(T(0)), one(T(1)), root_half(T(0.70710678118654752440));
     mask const subnormal = x0 < batch((std::numeric_limits<T>::min)());
-    batch const x = xsimd::select(subnormal, x0 * batch(k_::lift), x0);
+    batch const x = simd::select(subnormal, x0 * batch(k_::lift), x0);
     bits const u = to_bits(x) - to_bits(root_half) + to_bits(one);
     batch const biased = from_bits((u >> k_::mantissa_bits) | to_bits(batch(k_::anchor)));
-    batch const e = as_computed(biased - xsimd::select(subnormal, batch(k_::anchor + T(k_::bias + k_::lift_bits)),
-                                                       batch(k_::anchor + T(k_::bias))));
+    batch const e = as_computed(biased - simd::select(subnormal, batch(k_::anchor + T(k_::bias + k_::lift_bits)),
+                                                      batch(k_::anchor + T(k_::bias))));
     bits const mantissa((typename bits::value_type(1) << k_::mantissa_bits) - 1);
     batch const f = from_bits((u & mantissa) + to_bits(root_half)) - one;
     batch const s = quotient(f, f + batch(T(2))), z = s * s, half_square = f * f * batch(T(0.5));
     batch const low = simd::multiply_add(e, batch(k_::ln2_lo), c);
     batch const t = simd::multiply_add(s, simd::multiply_add(simd::polynomial(z, k_::p), z, half_square), low);
     batch const r = simd::multiply_add(e, batch(k_::ln2_hi), as_computed(f - as_computed(half_square - t)));
-    batch const outside = xsimd::select(x0 == zero, -infinity(), batch(std::numeric_limits<T>::quiet_NaN()));
-    return xsimd::select(x0 < infinity(), xsimd::select(x0 > zero, r, outside), x0);
+    batch const outside = simd::select(x0 == zero, -infinity(), batch(std::numeric_limits<T>::quiet_NaN()));
+    return simd::select(x0 < infinity(), simd::select(x0 > zero, r, outside), x0);
   }
 };
 
 }  // namespace attune
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#pragma GCC diagnostic pop
+#endif
 
 #include <attune/core/simd_in_double.hpp>

@@ -2,7 +2,15 @@
 // Copyright (c) 2026 The attune authors
 //
 // The only header that includes xsimd, and the only one that knows the differences between its versions. attune works
-// with 8.1 to 14.
+// with 8.1 to 14. Other headers call xsimd through the functions below, and use these operators alone:
+//
+//   batches of floats and doubles    + - * /  < <= > >= ==    (-0 by a sign may be 0 for AVX-512)
+//   batches of integers              + -  & | ~ ^ << >>
+//   masks of floats and doubles      && || !
+//
+// The others are not the same everywhere. `^` of two masks is `|` for AVX-512 in xsimd 8.1. `!=` of masks compares
+// numbers on SSE2. `!=` of floating-point batches is false for NaN on AVX. Masks of integers do not compile for
+// AVX-512. The test meta.simd refuses them.
 //
 //   what                        8.1 to 10           11, 12              13                  14
 //   cast of bits                to a batch type     to a number type    to a number type    to a number type
@@ -46,7 +54,73 @@
 
 #include <xsimd/xsimd.hpp>
 
+// GCC bug 105593: intrinsics of AVX-512 warn wherever they are inlined, unless a function between is exempt.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 namespace attune::simd {
+
+/// c ? a : b in each lane.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> select(xsimd::batch_bool<T, Arch> const& c, xsimd::batch<T, Arch> const& a,
+                                           xsimd::batch<T, Arch> const& b) {
+  return xsimd::select(c, a, b);
+}
+/// Whether a mask has a lane that is set.
+template <class T, class Arch>
+ATTUNE_INLINE bool any(xsimd::batch_bool<T, Arch> const& c) {
+  return xsimd::any(c);
+}
+/// Whether all lanes of a mask are set.
+template <class T, class Arch>
+ATTUNE_INLINE bool all(xsimd::batch_bool<T, Arch> const& c) {
+  return xsimd::all(c);
+}
+/// The lanes where two masks differ.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch_bool<T, Arch> exclusive_or(xsimd::batch_bool<T, Arch> const& a,
+                                                      xsimd::batch_bool<T, Arch> const& b) {
+  return (a && !b) || (b && !a);
+}
+/// The lanes that are not equal: those with NaN too.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch_bool<T, Arch> unequal(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b) {
+  return !(a == b);
+}
+/// |x|.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> abs(xsimd::batch<T, Arch> const& x) {
+  return xsimd::abs(x);
+}
+/// 0 with the sign of x.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> sign_of(xsimd::batch<T, Arch> const& x) {
+  return xsimd::bitofsign(x);
+}
+/// Signed integers of 32 bits as floats, of 64 bits as doubles.
+template <class T, class Arch>
+ATTUNE_INLINE auto to_numbers(xsimd::batch<T, Arch> const& x) {
+  return xsimd::to_float(x);
+}
+/// a * b + c, by an instruction that fuses them where xsimd has one.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> fma(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b,
+                                        xsimd::batch<T, Arch> const& c) {
+  return xsimd::fma(a, b, c);
+}
+/// The largest integer not above x. See has_floor.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> floor(xsimd::batch<T, Arch> const& x) {
+  return xsimd::floor(x);
+}
+/// The sine and the cosine of x, for x that is not large.
+template <class T, class Arch>
+ATTUNE_INLINE auto sincos(xsimd::batch<T, Arch> const& x) {
+  return xsimd::sincos(x);
+}
 
 /// The bits of x as numbers of another type of the same size.
 template <class To, class From, class Arch>
@@ -251,3 +325,7 @@ ATTUNE_INLINE xsimd::batch<T, Arch> quotient(xsimd::batch<T, Arch> const& a, xsi
 }
 
 }  // namespace attune::simd
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#pragma GCC diagnostic pop
+#endif

@@ -114,7 +114,7 @@ class pair_tiles {
       for (std::size_t m = 0; m < numbers; ++m) k[m] = batch(key_[m][std::size_t(s)]);
       for (int v = 0; v < tile::vectors; ++v) {
         batch w = weigh_(q[v], k);
-        if (s >= whole) w = xsimd::select(batch(double(s)) < end[v], w, batch(0.0));
+        if (s >= whole) w = simd::select(batch(double(s)) < end[v], w, batch(0.0));
         mass[v] += w;
         w.store_aligned(weights + s * queries + v * tile::lanes);
       }

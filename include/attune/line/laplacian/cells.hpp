@@ -21,7 +21,7 @@ struct weigh_laplacian {
   static constexpr std::size_t numbers = 2;
   template <class B>
   ATTUNE_INLINE B operator()(B const (&q)[2], B const (&k)[2]) const {
-    return (xsimd::min)(q[0] * k[0], q[1] * k[1]);
+    return math::smaller(B(q[0] * k[0]), B(q[1] * k[1]));
   }
 };
 

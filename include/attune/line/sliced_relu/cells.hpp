@@ -20,7 +20,7 @@ struct weigh_relu {
   static constexpr std::size_t numbers = 1;
   template <class B>
   ATTUNE_INLINE B operator()(B const (&q)[1], B const (&k)[1]) const {
-    return (xsimd::max)(q[0] - k[0], B(0.0));
+    return math::larger(B(q[0] - k[0]), B(0.0));
   }
 };
 

@@ -107,7 +107,7 @@ struct decode_feature_step {
     constexpr index_t lanes = index_t(B::size);
     B const pair = C::term(q, x, x, x);
     if (d + lanes <= width) return acc + pair;
-    return acc + xsimd::select(lanes_of<T, Arch>((std::uint64_t(1) << (width - d)) - 1), pair, B(T(0)));
+    return acc + simd::select(lanes_of<T, Arch>((std::uint64_t(1) << (width - d)) - 1), pair, B(T(0)));
   }
 };
 /// Adds 0 for the padding.

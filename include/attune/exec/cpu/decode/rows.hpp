@@ -181,14 +181,14 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
         batch x[buffers];
         for (int c = 0; c < Op::logit_contractions; ++c) x[c] = batch::load_aligned(at + c * plane_);
         batch a = f.logit(x, key<batch>{batch(T(keys.first + j)) + lane});
-        a = xsimd::select(lanes_of<T, Arch>(seen >> j), a, off);
+        a = simd::select(lanes_of<T, Arch>(seen >> j), a, off);
         if constexpr (traits.reference == mass_reference::running_maximum) top = math::larger(top, a);
         if constexpr (adjusted) low = math::select(a == off, low, math::smaller(low, a));
         a.store_aligned(at);
       }
       masses.lowest = low;
       if constexpr (traits.reference == mass_reference::running_maximum)
-        if (xsimd::any(top > masses.reference)) this->raise(r, largest_lane(top));
+        if (simd::any(top > masses.reference)) this->raise(r, largest_lane(top));
       batch const m = masses.reference;
       batch earned = zero;
       [[maybe_unused]] batch ground = zero;
@@ -201,9 +201,9 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
           e = math::exp_nonpositive(batch(a - m));
         else
           e = f.normalizer.earned(a, m);
-        e = xsimd::select(mine, e, zero);
+        e = simd::select(mine, e, zero);
         earned = earned + e;
-        if constexpr (traits.ground_mass) ground = ground + xsimd::select(mine, batch(f.normalizer.ground(a, m)), zero);
+        if constexpr (traits.ground_mass) ground = ground + simd::select(mine, batch(f.normalizer.ground(a, m)), zero);
         e.store_aligned(at);
         if constexpr (adjusted) math::select(a == off, zero, batch(e * (a - m))).store_aligned(at + plane_);
       }
@@ -231,10 +231,10 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
         if constexpr (attune::detail::reads_numbers<Op>) u = batch::load_aligned(at + number);
         batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
             gate, u, key<batch>{batch(T(keys.first + j)) + lane});
-        xsimd::select(mine, batch(batch::load_aligned(at) * factor), zero).store_aligned(at);
+        simd::select(mine, batch(batch::load_aligned(at) * factor), zero).store_aligned(at);
         if constexpr (adjusted)
-          xsimd::select(mine, batch(batch::load_aligned(at + plane_) * factor), zero).store_aligned(at + plane_);
-        if constexpr (traits.uniform_share) xsimd::select(mine, factor, zero).store_aligned(at + number);
+          simd::select(mine, batch(batch::load_aligned(at + plane_) * factor), zero).store_aligned(at + plane_);
+        if constexpr (traits.uniform_share) simd::select(mine, factor, zero).store_aligned(at + number);
       }
     }
   }

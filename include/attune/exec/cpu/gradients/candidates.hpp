@@ -92,7 +92,7 @@ class candidate_gradients {
     if (part.pass == part_pass::gradients) take_sums(keys);
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
-      poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // on AVX, xsimd's != is false for NaN
+      poisoned = poisoned || !simd::all(poison_[v] == poison_[v]);
       factor_[v] =
           finish_candidates(tile_.rows.bound.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
       slopes_[v] = sums_[v].finish(keys[v]);
@@ -178,7 +178,7 @@ class candidate_gradients {
       for (index_t j = 0; j < n; ++j)
         sum = sum + f.at[v].normalizer.weight(level_[v], batch::load_aligned(logits + j * queries + v * lanes),
                                               key<batch>{batch(T(first + j))});
-      any = any || !xsimd::all(sum == batch(T(0)));
+      any = any || !simd::all(sum == batch(T(0)));
       sums_[v].weights = sums_[v].weights + sum;
     }
     return any;
@@ -305,7 +305,7 @@ class candidate_gradients {
           batch const w = tile_.rows.bound.at[v].normalizer.weight(level_[v], batch::load_aligned(logits_ + at),
                                                                    key<batch>{batch(T(b.keys.first + j))}) *
                           factor_[v];
-          auto const supported = w != batch(T(0));
+          auto const supported = simd::unequal(w, batch(T(0)));
           batch gated = w;
           if constexpr (Op::has_weight_gate)
             gated = math::select(supported,

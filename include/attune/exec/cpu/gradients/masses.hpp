@@ -309,8 +309,8 @@ class mass_gradients {
         // The gradients through the extreme logits are added at the first key that has them.
         batch const low = seen(math::select(logit == lowest_[v], through_lowest, zero));
         batch const high = seen(math::select(logit == reference_[v], through_highest, zero));
-        next_lowest = math::select(low != zero, zero, through_lowest);
-        next_highest = math::select(high != zero, zero, through_highest);
+        next_lowest = math::select(low == zero, through_lowest, zero);
+        next_highest = math::select(high == zero, through_highest, zero);
         by_logit = (pulled.by_range + (low + high)) + pulled.by_rest;
       } else {
         auto const pulled = pair.template pull<Op, mass_type, 1, base::shifts + slots::normalizer, rule>(
@@ -347,7 +347,7 @@ class mass_gradients {
         for (int s = 0; s < base::shifts + slots::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
         if constexpr (Op::has_weight_gate) ATTUNE_UNROLL_FEW
         for (int s = 0; s < slots::weight_gate; ++s) all = all + next_by_gate[std::size_t(s)];
-        if (!xsimd::all(all == all)) break;  // NaN: on AVX, xsimd's != is false for it
+        if (!simd::all(all == all)) break;  // NaN
       }
       weight.store_aligned(gain + at);
       ATTUNE_UNROLL_FEW

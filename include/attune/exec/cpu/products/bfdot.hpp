@@ -91,22 +91,22 @@ ATTUNE_INLINE B sum_to_odd(B const& x, B const& y) {
   using bits = xsimd::batch<std::uint32_t, typename B::arch_type>;
   // Halves where the sum may be infinite: then it is so only if the exact sum is 2^128 or more. The half of a number
   // that loses a bit there still rounds the sum to odd.
-  auto const large = (xsimd::abs(x) > B(0x1p100f)) || (xsimd::abs(y) > B(0x1p100f));
-  B const factor = xsimd::select(large, B(0.5f), B(1.0f));
+  auto const large = (simd::abs(x) > B(0x1p100f)) || (simd::abs(y) > B(0x1p100f));
+  B const factor = simd::select(large, B(0.5f), B(1.0f));
   B const a = x * factor, b = y * factor;
   B const sum = simd::as_computed(B(a + b)), of_b = simd::as_computed(B(sum - a));
   B const lost = simd::as_computed(B(a - simd::as_computed(B(sum - of_b)))) + simd::as_computed(B(b - of_b));
   // If the nearest number is even, its neighbor toward the exact sum is odd.
   bits const nearest = simd::bits_as<std::uint32_t>(sum), one(1u), zero(0u);
   auto const inexact = simd::bits_as<std::uint32_t>(
-      xsimd::select((lost > B(0.0f)) || (lost < B(0.0f)), simd::bits_as<float>(one), B(0.0f)));
+      simd::select((lost > B(0.0f)) || (lost < B(0.0f)), simd::bits_as<float>(one), B(0.0f)));
   bits const step = inexact & ~nearest;  // 1 where the number moves
-  // Signs that differ. (On SSE2 xsimd compares masks by != as numbers, and a mask of ones is NaN.)
-  bits const inward = simd::bits_as<std::uint32_t>(xsimd::select(
-      (lost < B(0.0f)) ^ (sum < B(0.0f)), simd::bits_as<float>(bits(zero - step)), simd::bits_as<float>(step)));
-  B const odd = simd::bits_as<float>(bits(nearest + inward)) * xsimd::select(large, B(2.0f), B(1.0f));
-  B const normal = xsimd::select(xsimd::abs(odd) < B(0x1p-126f), xsimd::bitofsign(odd), odd);
-  return xsimd::select(normal == normal, normal, simd::bits_as<float>(bits(0x7fc00000u)));
+  auto const signs_differ = simd::exclusive_or(lost < B(0.0f), sum < B(0.0f));
+  bits const inward = simd::bits_as<std::uint32_t>(
+      simd::select(signs_differ, simd::bits_as<float>(bits(zero - step)), simd::bits_as<float>(step)));
+  B const odd = simd::bits_as<float>(bits(nearest + inward)) * simd::select(large, B(2.0f), B(1.0f));
+  B const normal = simd::select(simd::abs(odd) < B(0x1p-126f), simd::sign_of(odd), odd);
+  return simd::select(normal == normal, normal, simd::bits_as<float>(bits(0x7fc00000u)));
 }
 
 }  // namespace attune::exec_cpu

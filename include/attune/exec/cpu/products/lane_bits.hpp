@@ -27,7 +27,7 @@ ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
     return table;
   }();
   // By conversion instead of a cast of the comparison: xsimd renamed that cast between releases.
-  return xsimd::to_float(batch(integer(bits)) & batch::load_aligned(lane_bit.at)) != xsimd::batch<T, Arch>(T(0));
+  return simd::to_numbers(batch(integer(bits)) & batch::load_aligned(lane_bit.at)) > xsimd::batch<T, Arch>(T(0));
 }
 
 /// The inverse: one bit per lane.

@@ -44,7 +44,7 @@ ATTUNE_INLINE number_pair paired(bfloat16 first, bfloat16 second) {
 /// x with numbers below 2^-126 replaced by 0 of the same sign, as VDPBF16PS reads and writes them.
 template <class B>
 ATTUNE_INLINE B flushed(B const& x) {
-  return xsimd::select(xsimd::abs(x) < B(0x1p-126f), xsimd::bitofsign(x), x);
+  return simd::select(simd::abs(x) < B(0x1p-126f), simd::sign_of(x), x);
 }
 /// Two batches of factors: the lower and the upper number of each pair.
 template <class Arch>
@@ -104,7 +104,7 @@ struct bf16_emulated {
       auto const u = simd::bits_as<std::uint32_t>(exec_cpu::flushed(x));
       bits const nearest = u + bits(0x7fffu) + ((u >> 16) & bits(1u));
       return simd::bits_as<std::uint32_t>(
-          xsimd::select(x == x, simd::bits_as<float>(nearest), simd::bits_as<float>(bits(u | bits(0x400000u)))));
+          simd::select(x == x, simd::bits_as<float>(nearest), simd::bits_as<float>(bits(u | bits(0x400000u)))));
     };
     return (round(first) >> 16) | (round(second) & bits(0xffff0000u));
   }

@@ -89,7 +89,7 @@ class random_numbers {
       whole = ((x[0] >> 8) & words(std::uint64_t(0xFFFFFF))) | ((x[1] << 24) & words(std::uint64_t(0xFFFFFF) << 32));
     else
       whole = (x[0] >> 8) & words(std::uint64_t(0xFFFFFF));
-    return xsimd::to_float(simd::bits_as<integer>(whole)) * batch(T(0x1p-24));
+    return simd::to_numbers(simd::bits_as<integer>(whole)) * batch(T(0x1p-24));
   }
 
   std::uint32_t batch_, head_, first_[philox::rounds], second_[philox::rounds];

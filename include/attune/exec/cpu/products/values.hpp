@@ -53,7 +53,7 @@ ATTUNE_NOINLINE bool finite_rows(row_block<T> const& rows, index_t width, index_
     for (; d + lanes <= width; d += lanes) worst = worst + math::zero_if_finite(batch::load_unaligned(x + d));
     T rest = 0;
     for (; d < width; ++d) rest += math::zero_if_finite(x[d]);
-    if (!xsimd::all(worst == batch(T(0))) || rest != T(0)) return false;
+    if (!simd::all(worst == batch(T(0))) || rest != T(0)) return false;
   }
   return true;
 }
@@ -73,7 +73,7 @@ ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t
         batch const weight = batch::load_aligned(weights + j * tile::queries + v * tile::lanes);
         batch const moved = simd::multiply_add(batch(values.data[j * values.step + d]), weight, acc);
         bool const by_all = j >= full_first && j < full_last;
-        acc = by_all ? moved : xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * tile::lanes)), moved, acc);
+        acc = by_all ? moved : simd::select(lanes_of<T, Arch>(bits[j] >> (v * tile::lanes)), moved, acc);
       }
       T* const at = sum + d * tile::queries + v * tile::lanes;
       (tile::batch::load_aligned(at) + acc).store_aligned(at);
@@ -97,7 +97,7 @@ ATTUNE_NOINLINE void add_seen_values(T* sum, index_t step, row_block<T> const& v
       for (int v = 0; v < tile::vectors; ++v) {
         auto const seen = lanes_of<T, Arch>(bits[j] >> (v * tile::lanes));
 #pragma GCC unroll 16
-        for (int r = 0; r < Rows; ++r) acc[r][v] = xsimd::select(seen, batch(acc[r][v] + batch(x[r])), acc[r][v]);
+        for (int r = 0; r < Rows; ++r) acc[r][v] = simd::select(seen, batch(acc[r][v] + batch(x[r])), acc[r][v]);
       }
     }
     alignas(64) T seen[Rows][tile::queries];

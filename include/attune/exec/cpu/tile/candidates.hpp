@@ -44,7 +44,7 @@ class lane_column {
   void keep(Interest const& interest) {
     std::size_t kept = 0;
     for (std::size_t n = 0; n < kept_.size(); ++n) {
-      bool const interests = xsimd::any(interest(logit(index_t(n))) > batch(T(0)));
+      bool const interests = simd::any(interest(logit(index_t(n))) > batch(T(0)));
       kept_[kept] = kept_[n];
       kept += interests ? 1 : 0;
     }
@@ -62,7 +62,7 @@ class lane_column {
       finite = finite + math::select(a > batch(off), one, zero);
     }
     batch above = finite;  // entries >= low
-    for (int pass = 0; pass < 24 && xsimd::any(above > batch(T(2)) * enough + batch(T(8))); ++pass) {
+    for (int pass = 0; pass < 24 && simd::any(above > batch(T(2)) * enough + batch(T(8))); ++pass) {
       batch const middle = low + (high - low) * batch(T(0.5));
       batch count = zero;
       for (index_t n = 0; n < size(); ++n) count = count + math::select(logit(n) >= middle, one, zero);
@@ -291,7 +291,7 @@ class candidate_tile {
                                                   key<batch>{batch(T(positions_[std::size_t(row + j)]))});
         w.store_aligned(at);
         sum = sum + w;
-        std::uint64_t const has = bits_of<T, Arch>(w != zero);
+        std::uint64_t const has = bits_of<T, Arch>(simd::unequal(w, zero));
         bits[j] |= has << (v * lanes);
       }
       total_[v] = total_[v] + sum;
@@ -313,7 +313,7 @@ class candidate_tile {
         T* const at = column_ + row * queries + lane;
         batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
             f.at[v].weight_gate, gate_number<Op, batch>(numbers + lane), key<batch>{batch(T(keys.first + j))});
-        xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), batch(batch::load_aligned(at) * factor), batch(T(0)))
+        simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), batch(batch::load_aligned(at) * factor), batch(T(0)))
             .store_aligned(at);
       }
     }

@@ -257,7 +257,7 @@ class ordered_sums<T, Arch, Op, true> {
         T* const here = pairs + j * queries + v * lanes;
         batch map = contraction::mapped<C>(Op::template part<Index>(f.at[v]),
                                            batch::load_aligned(here + Source * types::pair_buffer));
-        if constexpr (Masked) map = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), map, batch(T(0)));
+        if constexpr (Masked) map = simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), map, batch(T(0)));
         batch const next = sum[v] + map;
         batch const y = start[v] + (C::own == contraction::own_key::included ? next : sum[v]);
         y.store_aligned(here + Index * types::pair_buffer);

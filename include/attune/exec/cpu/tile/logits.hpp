@@ -47,7 +47,7 @@ ATTUNE_POINTWISE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index
       ATTUNE_UNROLL_FEW
       for (int c = 0; c < types::logit_pairs; ++c) x[c] = batch::load_aligned(at + c * types::pair_buffer);
       batch a = f.at[v].logit(x, k);
-      if constexpr (Masked) a = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, off);
+      if constexpr (Masked) a = simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, off);
       if constexpr (types::traits.reference == mass_reference::running_maximum) top[v] = math::larger(top[v], a);
       if constexpr (types::adjusted) low[v] = math::select(a == off, low[v], math::smaller(low[v], a));
       if constexpr (types::traits.family == row_family::sparse_support) poison[v] = poison[v] + nan_carrier(a);

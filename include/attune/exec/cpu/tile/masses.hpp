@@ -186,7 +186,7 @@ class mass_tile {
   /// Changes all masses and value sums to higher references.
   void raise(batch const* higher) {
     bool any = false;
-    for (int v = 0; v < vectors; ++v) any = any || xsimd::any(higher[v] > reference_[v]);
+    for (int v = 0; v < vectors; ++v) any = any || simd::any(higher[v] > reference_[v]);
     if (!any) return;
     batch factor[vectors], drop[vectors];
     for (int v = 0; v < vectors; ++v) {
@@ -226,11 +226,11 @@ class mass_tile {
           e = math::exp_nonpositive(batch(a - m[v]));
         else
           e = f.at[v].normalizer.earned(a, m[v]);
-        if constexpr (Masked) e = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), e, zero);
+        if constexpr (Masked) e = simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), e, zero);
         earned[v] = earned[v] + e;
         if constexpr (traits.ground_mass) {
           batch g = f.at[v].normalizer.ground(a, m[v]);
-          if constexpr (Masked) g = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), g, zero);
+          if constexpr (Masked) g = simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), g, zero);
           ground[v] = ground[v] + g;
         }
         e.store_aligned(at);

@@ -130,8 +130,8 @@ class statistics_tile {
         batch w = attune::detail::weight_of<Op>(f, row, a, key<batch>{batch(T(first + j))}), seen = w;
         if constexpr (Masked) {
           auto const who = lanes_of<T, Arch>(bits[j] >> (v * lanes));
-          w = xsimd::select(who, w, zero);
-          seen = xsimd::select(who, w, off);
+          w = simd::select(who, w, zero);
+          seen = simd::select(who, w, off);
         }
         w.store_aligned(at);
         s.highest_logit = math::larger(s.highest_logit, a);

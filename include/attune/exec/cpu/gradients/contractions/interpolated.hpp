@@ -102,7 +102,7 @@ ATTUNE_NOINLINE void pull_read_rows(T const* by_row, T* by_index, T const* read,
     for (int v = 0; v < tile::vectors; ++v) {
       index_t const here = j * tile::queries + v * tile::lanes;
       batch const by = batch::load_aligned(by_row + here);
-      if (xsimd::all(by == zero)) continue;
+      if (simd::all(by == zero)) continue;
       batch const sum =
           batch::load_aligned(by_index + here) + attune::detail::chained(by, batch::load_aligned(slopes + here));
       sum.store_aligned(by_index + here);

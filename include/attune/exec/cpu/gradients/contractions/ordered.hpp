@@ -220,7 +220,7 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
         index_t const at = j * queries + v * lanes;
         auto const seen = [&](batch const& x) {
           if constexpr (Masked)
-            return batch(xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), x, batch(T(0))));
+            return batch(simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), x, batch(T(0))));
           else
             return x;
         };

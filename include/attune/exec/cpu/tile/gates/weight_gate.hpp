@@ -76,7 +76,7 @@ ATTUNE_POINTWISE void gate_weights(tile_rows<T, Arch, Op> const& tile, T* pairs,
       T* const at = pairs + j * types::queries + v * lanes;
       auto const seen = [&](batch const& x) {
         if constexpr (Masked)
-          return batch(xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), x, zero));
+          return batch(simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), x, zero));
         else
           return x;
       };

@@ -207,7 +207,8 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     double const eps = 2 * number.unit * how.rounding, own = how.arithmetic == storage::fp64 ? 2 : 1;
     bool const coarse = weights.unit > number.unit, narrow = out.unit > number.unit;
     auto const g = attune::detail::dense_vjp<rounded>(op, in, p, d);
-    auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);
+    auto const by_underflow =
+        detail::through_underflow(op, in, p, d, detail::flushed_below(number), coarse ? weights.step / 2 : 0);
     auto const by_row_term =
         coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
     auto const terms = attune::detail::dense_vjp<term_squares>(op, in, p, d);

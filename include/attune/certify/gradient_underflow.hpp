@@ -35,8 +35,8 @@ class gradient_underflow {
 
  public:
   gradient_underflow(Op const& op, inputs<Op, view> const& in, problem_shape const& p, cotangents<Op, view> const& d,
-                     double least, double step, dense_gradients<rounded>& to)
-      : op_(op), in_(in), p_(p), d_(d), flushed_(flushed * least), step_(step), to_(to) {}
+                     double flushed, double step, dense_gradients<rounded>& to)
+      : op_(op), in_(in), p_(p), d_(d), flushed_(flushed), step_(step), to_(to) {}
 
   /// Adds the possible loss of a row, as sums of |terms|.
   void operator()(index_t b, index_t h, index_t i) {
@@ -259,10 +259,10 @@ class gradient_underflow {
 /// The possible loss of a call's gradients, as sums of |terms|.
 template <class Op>
 dense_gradients<rounded> through_underflow(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
-                                           cotangents<Op, any_tensor> const& d, double least, double step) {
+                                           cotangents<Op, any_tensor> const& d, double flushed, double step) {
   dense_gradients<rounded> to = attune::detail::blank_gradients<rounded>(op, in);
   Op const of = attune::detail::numbered(op);
-  gradient_underflow<Op> row(of, in, p, d, least, step, to);
+  gradient_underflow<Op> row(of, in, p, d, flushed, step, to);
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i) row(b, h, i);

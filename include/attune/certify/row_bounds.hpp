@@ -319,7 +319,7 @@ class row_bounds : row_reader<Op> {
       sums_.add_out<true>(values_, weighed_.weights, Op::has_threshold);
     else if (!summed_)
       sums_.add_out<false>(values_, weighed_.weights, Op::has_threshold);
-    weight_loss const loss(flushed * number.least, per_mass_, n);
+    weight_loss const loss(flushed_below(number), per_mass_, n);
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
       double const plain = sums_.used[x];
@@ -344,7 +344,7 @@ class row_bounds : row_reader<Op> {
       if constexpr (Op::has_output_gate) {
         rounded const gate = attune::detail::output_factor<rounded>(in_, p_, loose, b_, h_, i_, d);
         double const factor = magnitude(gate.value),
-                     extra = own * weighed(r.value, eps_ * (gate.total() + 2 * factor) + flushed * number.least);
+                     extra = own * weighed(r.value, eps_ * (gate.total() + 2 * factor) + flushed_below(number));
         worst = worst * factor + extra;
         walk = walk * factor + extra;
         for (double* part : {&rough, &scatter, &shared}) *part *= factor;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   e_j (1 +- eps) +- 2 least       the computed value of a mass, and of the factor of a gate
+//   e_j (1 +- eps) +- flushed       the computed value of a mass, and of the factor of a gate
 //
-// The loss of exponentials near the smallest normal number of the arithmetic. It matters where the result is multiplied
+// The loss of masses that count as 0. It matters where the result is multiplied
 // by more than is usual for a weight: by the place of a self-adjusted logit, by the reciprocal of masses that are all
 // small, by a cotangent.
 #pragma once
@@ -13,13 +13,15 @@
 #include <limits>
 #include <vector>
 
+#include <attune/certify/number_format.hpp>
 #include <attune/exec/reference/row.hpp>
 
 namespace attune::certify::detail {
 
-/// Masses and gates below this multiple of the smallest normal number may become 0. The CPU's exponential does so below
-/// sqrt 2 of it.
-constexpr double flushed = 2;
+/// Masses, slopes and factors of gates below this number may become 0: twice attune's least weight (core/math.hpp), or
+/// in 16-bit arithmetic twice the smallest normal number. The CPU's exponential gives up below the square root of 1/2
+/// of it.
+constexpr double flushed_below(number_format const& of) { return of.unit > 0x1p-24 ? 2 * of.least : 0x1p31 * of.least; }
 
 /// The largest factor that multiplies a mass of the row in a weight or in the slope of a weight, and at least 1.
 template <class Normalizer, class Bound>

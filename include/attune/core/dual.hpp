@@ -185,6 +185,13 @@ struct scalar<dual<T, N, Rule>> {
     T const e = math::exp_nonpositive(x.value);
     return detail::chain(e, e, x);
   }
+  /// The slopes of what counts as 0 count as 0, too.
+  ATTUNE_HD static D zero_if_tiny(D const& x) {
+    D y(math::zero_if_tiny(x.value));
+    ATTUNE_UNROLL_FEW
+    for (int n = 0; n < N; ++n) y.tangent[n] = math::zero_if_tiny(x.tangent[n]);
+    return y;
+  }
   ATTUNE_HD static D expm1(D const& x) { return detail::chain(math::expm1(x.value), math::exp(x.value), x); }
   ATTUNE_HD static D log(D const& x) { return detail::chain(math::log(x.value), T(T(1) / x.value), x); }
   ATTUNE_HD static D log1p(D const& x) { return detail::chain(math::log1p(x.value), T(T(1) / (T(1) + x.value)), x); }

@@ -47,6 +47,14 @@ struct limits {
   static constexpr T infinity = std::numeric_limits<T>::infinity(), lowest = std::numeric_limits<T>::lowest();
   static constexpr T epsilon = std::numeric_limits<T>::epsilon(), least = (std::numeric_limits<T>::min)();
 };
+
+/// Weights below this number count as 0: 2^30 times the smallest normal number, 2^-96 in float and 2^-992 in double. So
+/// a weight times two more numbers is no subnormal number, unless they are below 2^-15: with one, each instruction of a
+/// vector takes some 150 cycles on many processors. Error bounds have a term for it (certify/underflow.hpp).
+template <class T>
+inline constexpr int least_weight_exponent = std::numeric_limits<T>::min_exponent - 1 + 30;
+template <class T>
+inline constexpr T least_weight = (std::numeric_limits<T>::min)() * T(1 << 30);
 }  // namespace detail
 
 /// How attune computes with a kind of scalar. The primary template serves every number with `<`, `==` and the
@@ -199,8 +207,16 @@ struct scalar {
     else
       return T(2) / sqrt(acos(T(-1)));
   }
-  /// exp(x) where x <= 0 is known (or x is NaN): the hot path of every normalizer.
-  ATTUNE_HD static T exp_nonpositive(T const& x) { return exp(x); }
+  /// exp(x) where x <= 0 is known (or x is NaN): the hot path of every normalizer. Numbers that are not of the machine
+  /// have no least weight.
+  ATTUNE_HD static T exp_nonpositive(T const& x) { return zero_if_tiny(exp(x)); }
+  /// x, or 0 where |x| is below the least weight.
+  ATTUNE_HD static T zero_if_tiny(T const& x) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      return x < detail::least_weight<T> && x > -detail::least_weight<T> ? T(0) : x;
+    else
+      return x;
+  }
   /// log(1 + x) where 0 <= x <= 1 is known (or x is NaN).
   ATTUNE_HD static T log1p_unit(T const& x) { return log1p(x); }
   // Composites for which dual numbers have their own derivative rules (core/dual.hpp).
@@ -258,7 +274,7 @@ template <class T>
 ATTUNE_HD ATTUNE_INLINE T abs(T const& x) {
   return scalar<T>::abs(x);
 }
-/// e^x: +inf on overflow, 0 at -inf, NaN at NaN.
+/// e^x: +inf on overflow, 0 at -inf, NaN at NaN. In a SIMD batch 0 instead of a subnormal number.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T exp(T const& x) {
   return scalar<T>::exp(x);
@@ -284,7 +300,37 @@ ATTUNE_HD ATTUNE_INLINE T sqrt(T const& x) {
   return scalar<T>::sqrt(x);
 }
 
-/// exp(x) for x <= 0: exact 0 at -inf, NaN at NaN. The cheapest exponential. Undefined value for x > 0.
+/// x, or 0 where |x| is so small that a weight counts as 0: below 2^-96 in float, 2^-992 in double.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T zero_if_tiny(T const& x) {
+  if constexpr (requires { scalar<T>::zero_if_tiny(x); })
+    return scalar<T>::zero_if_tiny(x);
+  else
+    return x;
+}
+
+/// x, or 0 where |x y| is tiny.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T zero_if_tiny(T const& x, T const& y) {
+  if constexpr (requires { scalar<T>::zero_if_tiny(x, y); })
+    return scalar<T>::zero_if_tiny(x, y);
+  else
+    return select(zero_if_tiny(T(x * y)) == T(0), T(0), x);
+}
+/// A weight times a factor: 0 where that is tiny.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T scaled_weight(T const& weight, T const& factor) {
+  return zero_if_tiny(weight, factor) * factor;
+}
+
+/// x, or 0 where |x| is below 2^Room times the smallest normal number.
+template <int Room = 0, class T>
+ATTUNE_HD ATTUNE_INLINE T zero_if_subnormal(T const& x) {
+  return select(abs(x) < scalar<T>::least() * T(1 << Room), T(0), x);
+}
+
+/// exp(x) for x <= 0: exact 0 at -inf, NaN at NaN, 0 where it is tiny (`zero_if_tiny`). The cheapest exponential.
+/// Undefined value for x > 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T exp_nonpositive(T const& x) {
   return scalar<T>::exp_nonpositive(x);

@@ -36,8 +36,8 @@ namespace attune::simd {
 ///           division: on AVX-512 the 11 and 23 terms are cheaper than one.
 ///   p       (2 atanh(s) / s - 2) / s^2 as a polynomial in s^2, |s| <= 3 - sqrt(8): 2^-30.2 and 2^-59.2.
 ///   lift    2^lift_bits makes every subnormal number normal.
-/// Beyond exp_overflow, below exp_zero and below expm1_floor the function is +inf, 0 and -1 to the last bit. The
-/// polynomials come from Remez exchange in 60 digits; the errors hold for the coefficients as printed.
+/// Beyond exp_overflow and below expm1_floor the function is +inf and -1 to the last bit. e^exp_least is the smallest
+/// normal number, rounded up. The polynomials come from Remez exchange in 60 digits; the errors hold for the coefficients as printed.
 template <class T>
 struct constants;
 
@@ -45,7 +45,7 @@ template <>
 struct constants<float> {
   static constexpr int mantissa_bits = 23, bias = 127, lift_bits = 24;
   static constexpr float anchor = 0x1.8p23f, log2e = 0x1.715476p0f, ln2_hi = 0x1.62e4p-1f, ln2_lo = 0x1.7f7d1cp-20f;
-  static constexpr float exp_overflow = 89.0f, exp_zero = -104.0f, expm1_floor = -20.0f, lift = 0x1p24f;
+  static constexpr float exp_overflow = 89.0f, exp_least = -87.3365f, expm1_floor = -20.0f, lift = 0x1p24f;
   static constexpr std::array<float, 5> q{0.5f, 0x1.5554b6p-3f, 0x1.5555bap-5f, 0x1.1223a8p-7f, 0x1.6c5574p-10f};
   static constexpr std::array<float, 9> l{-0x1.ffffd2p-2f, 0x1.554ddp-2f,  -0x1.ff23e6p-3f,
                                           0x1.934b54p-3f,  -0x1.3a436p-3f, 0x1.b4ae2p-4f,
@@ -58,7 +58,7 @@ struct constants<double> {
   static constexpr int mantissa_bits = 52, bias = 1023, lift_bits = 54;
   static constexpr double anchor = 0x1.8p52, log2e = 0x1.71547652b82fep0, ln2_hi = 0x1.62e42fefap-1,
                           ln2_lo = 0x1.cf79abc9e3b3ap-40;
-  static constexpr double exp_overflow = 710.0, exp_zero = -746.0, expm1_floor = -40.0, lift = 0x1p54;
+  static constexpr double exp_overflow = 710.0, exp_least = -708.3964, expm1_floor = -40.0, lift = 0x1p54;
   static constexpr std::array<double, 10> q{0.5,
                                             0x1.555555555553ep-3,
                                             0x1.5555555553afap-5,
@@ -97,10 +97,10 @@ ATTUNE_INLINE xsimd::batch<T, Arch> multiply_add(xsimd::batch<T, Arch> const& a,
     return simd::fma(a, b, c);
 }
 
-/// Every coefficient doubled.
+/// Every coefficient times a number.
 template <class T, std::size_t N>
-constexpr std::array<T, N> twice(std::array<T, N> c) {
-  for (T& x : c) x *= 2;
+constexpr std::array<T, N> times(T factor, std::array<T, N> c) {
+  for (T& x : c) x *= factor;
   return c;
 }
 
@@ -249,26 +249,36 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
   ATTUNE_INLINE static batch two_over_sqrt_pi() { return batch(scalar<T>::two_over_sqrt_pi()); }
 
-  /// 13 operations in float, 18 in double. Throughput is the limit, so Horner's rule is faster than Estrin's. 0 below
-  /// log(2^-125.5) = -86.99 (float), log(2^-1021.5) = -708.05 (double). The result is therefore never subnormal: a
-  /// subnormal weight costs 44 ns instead of 0.4 ns in each multiplication with a value vector (Sapphire Rapids), which
-  /// also rules out VSCALEF. The clamp keeps NaN and turns -inf into a number whose 2^(n-1) is 0.
+  /// 13 operations in float, 18 in double. Throughput is the limit, so Horner's rule is faster than Estrin's. With
+  /// least_weight = 2^-m, the result is 0 below 2^(-m-1/2): e^f 2^(bias-m-1) is multiplied by 2^(n+m+1-bias), whose
+  /// exponent field is 0 there. The clamp keeps NaN and turns -inf into such a number.
   ATTUNE_INLINE static batch exp_nonpositive(batch const& x0) {
-    constexpr T offset = k_::anchor + T(k_::bias - 1);
-    batch const x = larger(x0, batch(T(1 - k_::bias) * k_::ln2_hi));
+    constexpr int field = 1 - attune::detail::least_weight_exponent<T>;
+    constexpr T offset = k_::anchor + T(field);
+    batch const x = larger(x0, batch(T(-field) * k_::ln2_hi));
     batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
-    return twice_exp(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
+    return exp_times<k_::bias - field>(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
   }
 
   /// 2^(n-1) is applied in two factors, because neither end of the range fits in one. Finite up to the largest number
-  /// (in float, xsimd::exp overflows at 88.38 instead of 88.72); gradual underflow.
+  /// (in float, xsimd::exp overflows at 88.38 instead of 88.72). 0 instead of a subnormal number.
   ATTUNE_INLINE static batch exp(batch const& x0) {
     constexpr T offset = k_::anchor + T(2 * k_::bias - 1);
-    batch const x = smaller(larger(x0, batch(k_::exp_zero)), batch(k_::exp_overflow));
+    batch const x = smaller(larger(x0, batch(k_::exp_least)), batch(k_::exp_overflow));
     batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
     bits const k = to_bits(r) - to_bits(batch(k_::anchor));  // n - 1 + 2 bias: both halves are valid exponents
     bits const half = k >> 1;
-    return as_computed(twice_exp(remainder(x, r - batch(offset))) * power_of_two(half)) * power_of_two(k - half);
+    batch const part = as_computed(exp_times<1>(remainder(x, r - batch(offset))) * power_of_two(half));
+    return simd::select(x0 < batch(k_::exp_least), batch(T(0)), batch(part * power_of_two(k - half)));
+  }
+  ATTUNE_INLINE static batch zero_if_tiny(batch const& x) {
+    return simd::select(simd::abs(x) < batch(attune::detail::least_weight<T>), batch(T(0)), x);
+  }
+  /// Where a product is so small that a weight counts as 0, its first factor becomes 0. Makes no subnormal number on the
+  /// way: a factor that is no tiny one, times 1 / least_weight, is at least 1.
+  ATTUNE_INLINE static batch zero_if_tiny(batch const& x, batch const& times) {
+    batch const in_units = as_computed(x * batch(T(1) / attune::detail::least_weight<T>)) * times;
+    return simd::select(simd::abs(in_units) < batch(T(1)), batch(T(0)), x);
   }
 
   /// 2^n (f + f^2 Q) + (2^n - 1), halved until the last step because 2^n overflows before e^x does. f^2 Q is added
@@ -313,11 +323,13 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch remainder(batch const& x, batch const& n) {
     return simd::multiply_add(n, batch(-k_::ln2_lo), as_computed(simd::multiply_add(n, batch(-k_::ln2_hi), x)));
   }
-  /// 2 e^f: together with the factor 2^(n-1), an exponent field of 0 means 0 and never a subnormal product.
-  ATTUNE_INLINE static batch twice_exp(batch const& f) {
-    constexpr auto q = simd::twice(k_::q);
-    batch const two(T(2));
-    return simd::multiply_add(simd::multiply_add(simd::polynomial(f, q), f, two), f, two);
+  /// 2^Power e^f. With a factor 2^(n-Power), an exponent field of 0 means 0 and never a subnormal product.
+  template <int Power>
+  ATTUNE_INLINE static batch exp_times(batch const& f) {
+    constexpr T power = T(std::uint64_t(1) << Power);
+    constexpr auto q = simd::times(power, k_::q);
+    batch const one(power);
+    return simd::multiply_add(simd::multiply_add(simd::polynomial(f, q), f, one), f, one);
   }
 
   /// log(x) + c for a correction c far smaller than log(x), or for x = 1. With x = 2^e (1 + f), 1 + f in [sqrt(1/2),

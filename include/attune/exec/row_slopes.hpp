@@ -37,7 +37,7 @@ struct mass_pair {
   ATTUNE_HD ATTUNE_INLINE pulled pull(Bound const& normalizer, T const& a, T const& reference, T const& by_e,
                                       [[maybe_unused]] Move const& move) const {
     constexpr normalizer_traits is = Op::normalizer_is;
-    D const m(reference), e = normalizer.earned(D::variable(a, 0), m);
+    D const m(reference), e = earned_mass<typename Op::normalizer_policy>(normalizer, D::variable(a, 0), m);
     pulled p{T(e.value * factor), chained<Rule>(by_e, e.tangent[0])};
     if constexpr (is.uniform_share) p.weight = p.weight + share;
     D g;

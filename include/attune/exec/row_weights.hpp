@@ -55,7 +55,7 @@ ATTUNE_HD ATTUNE_INLINE V weight_of(Bound const& normalizer, row_weights<V> cons
     V const place = math::select(a == V(-math::infinity<V>()), V(0), V(math::larger(a, w.lowest) - w.low));
     return math::exp_nonpositive(V(a - w.reference)) * place * w.factor;
   } else {
-    V e = normalizer.earned(a, w.reference) * w.factor;
+    V e = earned_mass<typename Op::normalizer_policy>(normalizer, a, w.reference) * w.factor;
     if constexpr (is.uniform_share) e = e + w.share;
     return e;
   }

@@ -37,7 +37,7 @@ ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
 /// the distance of two logits can be.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T as_divisor(T const& x) {
-  return math::select(math::abs(x) < scalar<T>::least(), T(0), x);
+  return math::zero_if_subnormal(x);
 }
 
 /// The factors that `finish` computes from the masses: out = acc * value_factor + values * share + ground_weight * v0,
@@ -49,6 +49,21 @@ struct finished_row {
       lse,            ///< log-sum-exp of the shifted logits; 0 if the masses are not divided by their sum
       share;          ///< weight that every visible key gets in addition
 };
+
+/// Whether a mass that is tiny counts as 0, and its slope too. Below a running maximum, normalizers make masses by
+/// math::exp_nonpositive, which never returns a tiny number. A sum without a reference may be tiny as a whole.
+template <class Normalizer>
+inline constexpr bool drops_tiny_masses =
+    Normalizer::traits.reference == mass_reference::none && Normalizer::traits.divided_by != divisor::sum;
+
+/// The mass of a key with logit a.
+template <class Normalizer, class Bound, class T>
+ATTUNE_HD ATTUNE_INLINE T earned_mass(Bound const& normalizer, T const& a, T const& m) {
+  if constexpr (drops_tiny_masses<Normalizer>)
+    return math::zero_if_tiny(T(normalizer.earned(a, m)));
+  else
+    return normalizer.earned(a, m);
+}
 
 /// Divides a row's masses; degenerate rows follow the contract (docs/reference/contracts.md). `visible` is K, over all
 /// parts of the row. lse is for the shifted logits: the caller adds the row constant.
@@ -193,7 +208,7 @@ struct row_state {
         if (!off) second[d] = second[d] + mass * (a - reference) * v;
       }
     } else {
-      T const mass = normalizer.earned(a, reference);
+      T const mass = earned_mass<Normalizer>(normalizer, a, reference);
       earned = earned + mass;
       if constexpr (Normalizer::traits.ground_mass) ground = ground + normalizer.ground(a, reference);
       for (std::size_t d = 0; d < acc.size(); ++d) {

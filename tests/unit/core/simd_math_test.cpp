@@ -28,7 +28,10 @@ constexpr bounds bounds_of() {
 
 /// exp_nonpositive is 0 from a little below this on.
 template <class T>
-T const lowest_log = std::is_same_v<T, float> ? T(-86.98) : T(-708.04);
+T const lowest_log = std::is_same_v<T, float> ? T(-66.88) : T(-687.94);
+/// exp is 0 from a little below this on.
+template <class T>
+T const lowest_normal_log = std::is_same_v<T, float> ? T(-87.3365) : T(-708.3964);
 /// The greatest x for which e^x is finite.
 template <class T>
 T const highest_log = std::is_same_v<T, float> ? T(0x1.62e42ep6) : T(0x1.62e42fefa39efp9);
@@ -70,7 +73,7 @@ TEST_CASE_TEMPLATE_DEFINE("exp_nonpositive", Batch, exp_nonpositive_id) {
                             geometric<T>(-1, -70, 6, 3000), seams<T>(double(lowest_log<T>), 0)});
   check_accuracy<Batch>("exp_nonpositive", x, exp_nonpositive, exact_exp, bounds_of<Batch>().exp_nonpositive);
   for (T const y : map<Batch>(linear<T>(double(lowest_log<T>) - 3, double(lowest_log<T>) + 3, 2000), exp_nonpositive))
-    CHECK((y == 0 || y >= std::numeric_limits<T>::min()));  // never subnormal: the products with it would be slow
+    CHECK((y == 0 || y >= std::sqrt(T(0.4)) * attune::detail::least_weight<T>));
   T const tiny = std::numeric_limits<T>::denorm_min(), far = lowest_log<T> - T(0.02);
   check_values<Batch>("exp_nonpositive", exp_nonpositive,
                       {{T(0), T(1)},
@@ -86,10 +89,12 @@ TEST_CASE_TEMPLATE_DEFINE("exp_nonpositive", Batch, exp_nonpositive_id) {
 
 TEST_CASE_TEMPLATE_DEFINE("exp", Batch, exp_id) {
   using T = value<Batch>;
-  double const low = std::is_same_v<T, float> ? -105 : -747, high = double(highest_log<T>);
+  double const low = double(lowest_normal_log<T>), high = double(highest_log<T>);
   auto const x = joined<T>({linear<T>(low, high, 80000), linear<T>(-2, 2, 20000), linear<T>(high - 0.4, high, 4000),
                             geometric<T>(1, -70, 6, 3000), seams<T>(low, high)});
   check_accuracy<Batch>("exp", x, exp, exact_exp, bounds_of<Batch>().exp);
+  for (T const y : map<Batch>(linear<T>(low * 1.3, low + 1, 2000), exp))
+    CHECK((y == 0 || y >= std::numeric_limits<T>::min()));
   T const above = std::nextafter(highest_log<T>, inf<T>);
   check_values<Batch>("exp", exp,
                       {{T(0), T(1)},
@@ -99,7 +104,7 @@ TEST_CASE_TEMPLATE_DEFINE("exp", Batch, exp_id) {
                        {nan<T>, nan<T>},
                        {above, inf<T>},
                        {std::numeric_limits<T>::max(), inf<T>},
-                       {T(low), T(0)},
+                       {std::nextafter(T(low), -inf<T>), T(0)},
                        {std::numeric_limits<T>::lowest(), T(0)}});
 }
 

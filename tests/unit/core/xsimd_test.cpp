@@ -21,8 +21,8 @@ namespace {
 
 /// The instruction sets that this file is compiled for, and that the machine has.
 template <class... Arch>
-using compiled = decltype(std::tuple_cat(
-    std::declval<std::conditional_t<Arch::supported(), std::tuple<Arch>, std::tuple<>>>()...));
+using compiled =
+    decltype(std::tuple_cat(std::declval<std::conditional_t<Arch::supported(), std::tuple<Arch>, std::tuple<>>>()...));
 using every_arch = decltype(std::tuple_cat(
     std::declval<compiled<xsimd::avx512bw, xsimd::avx512f, xsimd::fma3<xsimd::avx2>, xsimd::avx2, xsimd::avx,
                           xsimd::sse4_1, xsimd::sse2, xsimd::neon64, xsimd::neon>>(),
@@ -223,7 +223,7 @@ struct operations {
       count(right, "to_integers");
       for (std::size_t l = 0; l < lanes; ++l) n[l] = signed_bits(random() >> 8) - signed_bits(1 << 23);
       expect("to_numbers", simd::to_numbers(xsimd::batch<signed_bits, Arch>::load_aligned(n)),
-               [&](std::size_t l) { return T(n[l]); });
+             [&](std::size_t l) { return T(n[l]); });
       array table[4];
       for (auto& row : table) row = draw();
       for (std::size_t l = 0; l < lanes; ++l) n[l] = signed_bits(random() % (4 * lanes));
@@ -232,9 +232,8 @@ struct operations {
     }
     if constexpr (std::is_same_v<T, std::uint64_t>) {
       array const y = draw();
-      expect("product_of_low_halves", simd::product_of_low_halves(load(x), load(y)), [&](std::size_t l) {
-        return std::uint64_t(std::uint32_t(x.at[l])) * std::uint32_t(y.at[l]);
-      });
+      expect("product_of_low_halves", simd::product_of_low_halves(load(x), load(y)),
+             [&](std::size_t l) { return std::uint64_t(std::uint32_t(x.at[l])) * std::uint32_t(y.at[l]); });
     }
   }
 };

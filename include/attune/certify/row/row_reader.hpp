@@ -79,7 +79,7 @@ class row_reader {
   /// v after both gates, and the error of the gates. Values that no row sees may be read, but never count.
   template <class Bound>
   void read_values(Bound const& f) {
-    [[maybe_unused]] double const lost = flushed * format_of(how_.arithmetic).least;
+    [[maybe_unused]] double const lost = flushed_below(format_of(how_.arithmetic));
     index_t const head = p_.group(h_, p_.value_heads);
     value_errors_.clear();
     if constexpr (!(Op::has_value_gate || Op::has_weight_gate)) {

@@ -200,7 +200,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
         if constexpr (adjusted)
           e = math::exp_nonpositive(batch(a - m));
         else
-          e = f.normalizer.earned(a, m);
+          e = earned_mass<typename Op::normalizer_policy>(f.normalizer, a, m);
         e = simd::select(mine, e, zero);
         earned = earned + e;
         if constexpr (traits.ground_mass) ground = ground + simd::select(mine, batch(f.normalizer.ground(a, m)), zero);
@@ -231,7 +231,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
         if constexpr (attune::detail::reads_numbers<Op>) u = batch::load_aligned(at + number);
         batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
             gate, u, key<batch>{batch(T(keys.first + j)) + lane});
-        simd::select(mine, batch(batch::load_aligned(at) * factor), zero).store_aligned(at);
+        simd::select(mine, math::scaled_weight(batch::load_aligned(at), factor), zero).store_aligned(at);
         if constexpr (adjusted)
           simd::select(mine, batch(batch::load_aligned(at + plane_) * factor), zero).store_aligned(at + plane_);
         if constexpr (traits.uniform_share) simd::select(mine, factor, zero).store_aligned(at + number);

@@ -15,6 +15,7 @@
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/pack.hpp>
+#include <attune/exec/cpu/products/row_scale.hpp>
 
 namespace attune::exec_cpu {
 
@@ -22,10 +23,12 @@ namespace attune::exec_cpu {
 template <class T, class Arch>
 ATTUNE_NOINLINE void scale_rows(T* sum, index_t width, xsimd::batch<T, Arch> const* factor) {
   using tile = tiling<T, Arch>;
+  row_scale<typename tile::batch> scaled[tile::vectors];
+  for (int v = 0; v < tile::vectors; ++v) scaled[v] = row_scale<typename tile::batch>(factor[v]);
   for (index_t d = 0; d < width; ++d)
     for (int v = 0; v < tile::vectors; ++v) {
       T* const at = sum + d * tile::queries + v * tile::lanes;
-      (tile::batch::load_aligned(at) * factor[v]).store_aligned(at);
+      scaled[v](tile::batch::load_aligned(at)).store_aligned(at);
     }
 }
 

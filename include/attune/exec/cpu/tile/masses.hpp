@@ -194,8 +194,9 @@ class mass_tile {
       auto const same = higher[v] == reference_[v];  // also at +inf, where the difference is NaN
       factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
       reference_[v] = higher[v];
-      earned_[v] = earned_[v] * factor[v];
-      if constexpr (traits.ground_mass) ground_[v] = ground_[v] * factor[v];
+      row_scale<batch> const scaled(factor[v]);
+      earned_[v] = scaled(earned_[v]);
+      if constexpr (traits.ground_mass) ground_[v] = scaled(ground_[v]);
     }
     // sum e (a - m') v = sum e (a - m) v + (m - m') sum e v
     if constexpr (adjusted) add_scaled_rows<T, Arch>(second_, sum_, tile_.p->value_width, drop);
@@ -225,7 +226,7 @@ class mass_tile {
         if constexpr (adjusted)
           e = math::exp_nonpositive(batch(a - m[v]));
         else
-          e = f.at[v].normalizer.earned(a, m[v]);
+          e = earned_mass<normalizer>(f.at[v].normalizer, a, m[v]);
         if constexpr (Masked) e = simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), e, zero);
         earned[v] = earned[v] + e;
         if constexpr (traits.ground_mass) {

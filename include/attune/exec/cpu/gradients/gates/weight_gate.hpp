@@ -59,8 +59,11 @@ class weight_gate_gradients<T, Arch, Op, Products, true> {
   template <chain_rule Rule>
   ATTUNE_INLINE static void add(sums& to, factor_dual<Rule> const& f, batch const& by_factor) {
     ATTUNE_UNROLL_FEW
-    for (int s = 0; s < parameters; ++s)
-      to[std::size_t(s)] = to[std::size_t(s)] + attune::detail::chained<Rule>(by_factor, f.tangent[int(contracts) + s]);
+    for (int s = 0; s < parameters; ++s) {
+      batch const slope = f.tangent[int(contracts) + s];
+      to[std::size_t(s)] =
+          to[std::size_t(s)] + attune::detail::chained<Rule>(math::zero_if_tiny(by_factor, slope), slope);
+    }
   }
 
   /// Passes the gradients of the parameters to the call.

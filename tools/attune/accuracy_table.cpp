@@ -119,7 +119,7 @@ row_of_table measured(preset const& of, int seeds) {
 
 int table(int seeds) {
   std::printf(
-      R"(# Largest known errors, in bounds
+      R"(# Accuracy table
 
 This page lists the largest known error / bound ([error_bounds.md](error_bounds.md)) of each preset, executor and
 storage type. One table is for outputs (out, lse, ground weight), one for the gradients of every input. A number above 1

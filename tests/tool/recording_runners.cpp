@@ -57,6 +57,12 @@ attune::testing::verdict_report judged(attune::tool::problem const& p, attune::t
   f.power = 0.001;
   f.z = 30;
   r.findings.push_back(f);
+  finding unseen;  // a whole defect that these inputs cannot show, whatever its z
+  unseen.name = "K one too large";
+  unseen.estimate = 5.9e12;
+  unseen.power = 3.6e11;
+  unseen.z = 99.8;
+  r.findings.push_back(unseen);
   if (out.doubles[0] > 100) {
     r.decision = judgement::fail;
     r.caused = true;

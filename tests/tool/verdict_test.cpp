@@ -131,6 +131,12 @@ TEST_CASE("Bad usage of a verdict is status 2 and says why") {
   CHECK(refused(tool_tests::attune({"verdict", "softmax", "--q", w.at("q.npy")}), "--out"));
 }
 
+TEST_CASE("A PASS has a line for each defect that would have been noticed, and for each that would not") {
+  CHECK(
+      workplace().judge().says("half of the rows of a tile:\n    kernel.scale off by 0.2 %\n  would not have been "
+                               "noticed:\n    K one too large\n"));
+}
+
 TEST_CASE("Reports: JSON with every number, a page with pictures") {
   workplace const w;
   io::write_npy(w.at("wrong.npy"), filled({2, 3, 4}, 200.3));

@@ -8,9 +8,11 @@
 #include <cstdio>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 
 using namespace attune;
+// [/snippet]
 
 // [snippet: decay]
 /// The weight of a key fades with its distance, after the normalizer: factor e^(-rate (i - j)), with a learned rate.

@@ -10,9 +10,11 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 
 using namespace attune;
+// [/snippet]
 
 namespace {
 

@@ -8,10 +8,12 @@
 #include <type_traits>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 #include <attune/float8_cache.hpp>
 
 using namespace attune;
+// [/snippet]
 
 int main() {
   constexpr index_t heads = 8, key_heads = 2, keys = 300, width = 64;

@@ -8,9 +8,11 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 
 using namespace attune;
+// [/snippet]
 
 std::vector<float> random_numbers(index_t count) {
   static std::mt19937 random(1);

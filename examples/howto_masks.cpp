@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
+// [/snippet]
 #include <attune/policies/mask/expression.hpp>
 
 using namespace attune;
@@ -40,10 +42,21 @@ struct contender {
 
 int main(int arguments, char** argument) {
   bool const timed = arguments > 1 && std::string(argument[1]) == "time";
-  index_t const L = timed ? 2048 : 200, D = 64;
+  index_t const L = timed ? 2048 : 304, D = 64;
   auto const count = static_cast<std::size_t>(L * D);
   std::vector<float> const q = random_numbers(count), k = random_numbers(count), v = random_numbers(count);
   shape const extents{1, 1, L, D};
+  std::vector<float> out(count), same_window(count);
+  tensor const Q(q, extents), K(k, extents), V(v, extents);
+  tensor O(out, extents);
+
+  // [snippet: window]
+  // A query sees itself and the 255 keys before it.
+  auto const op = attention(kernel::dot_product{}, mask::causal_window{256});
+  forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O});
+  // [/snippet]
+  forward(cpu{}, attention(kernel::dot_product{}, mask::band{255, 0}), {.q = Q, .k = K, .v = V},
+          {.out = tensor(same_window, extents)});
 
   // [snippet: masks]
   auto rule = [](mask_row const& r, index_t key) { return key <= r.position; };
@@ -111,7 +124,9 @@ int main(int arguments, char** argument) {
       std::printf("%-28s visible %5.1f %%   time %.3f (quartiles %.3f to %.3f)\n", c.name, 100 * c.visible, at(0.5),
                   at(0.25), at(0.75));
   }
+  bool const windows = out == same_window;
   bool const same = all[1].out == all[2].out && all[1].out == all[3].out && (timed || all[1].out == all[4].out);
+  std::printf("causal_window{256} and band{255, 0}: %s\n", windows ? "the same bits" : "DIFFERENT");
   std::printf("interval, predicate, table and expression: %s\n", same ? "the same bits" : "DIFFERENT");
-  return same ? 0 : 1;
+  return windows && same ? 0 : 1;
 }

@@ -9,9 +9,11 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 
 using namespace attune;
+// [/snippet]
 
 int main() {
   constexpr index_t heads = 8, key_heads = 2, width = 32;

@@ -8,9 +8,11 @@
 #include <cstdio>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 
 using namespace attune;
+// [/snippet]
 
 std::vector<float> drawn(index_t n, double seed) {
   std::vector<float> x;

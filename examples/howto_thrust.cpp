@@ -13,10 +13,12 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <thrust/execution_policy.h>
 
 #include <attune/attune.hpp>
 #include <attune/thrust.hpp>
+// [/snippet]
 
 int main() {
   using namespace attune;

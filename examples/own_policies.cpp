@@ -7,9 +7,11 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/forward_check.hpp>
+// [/snippet]
 
 namespace mine {
 

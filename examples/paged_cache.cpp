@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
+// [/snippet]
 
 int main() {
   using namespace attune;

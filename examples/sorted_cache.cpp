@@ -8,8 +8,10 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 #include <attune/line.hpp>
+// [/snippet]
 
 int main() {
   using namespace attune;

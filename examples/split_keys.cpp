@@ -8,7 +8,9 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
+// [/snippet]
 
 int main() {
   using namespace attune;

@@ -9,7 +9,9 @@
 #include <random>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
+// [/snippet]
 #include <attune/reference.hpp>
 
 int main() {

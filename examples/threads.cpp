@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
+// [/snippet]
 
 /// Somebody else's threads: stands for the pool of your framework.
 class job_queue {

@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
+// [/snippet]
 #include <attune/testing/forward_check.hpp>
 #include <attune/testing/gradient_check.hpp>
 

@@ -10,11 +10,13 @@
 
 int main() {
   using namespace attune;
-  std::vector<float> q{1, 0, 0, 1, 1, 1, 2, 0};                          // 4 queries, 2 features each
-  std::vector<float> k{1, 0, 0, 1, 1, 1, 0, 2};                          // 4 keys, 2 features each
-  std::vector<float> v{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};  // 4 values: value j is 1 at place j
+  // 4 queries and 4 keys of 2 features; 4 values of 4 features: value j is 1 at place j.
+  std::vector<float> q{1, 0, 0, 1, 1, 1, 2, 0};
+  std::vector<float> k{1, 0, 0, 1, 1, 1, 0, 2};
+  std::vector<float> v{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
   std::vector<float> out(16);
-  tensor Q(q, {1, 1, 4, 2}), K(k, {1, 1, 4, 2}), V(v, {1, 1, 4, 4}), O(out, {1, 1, 4, 4});  // views: nothing is copied
+  // Views of shape (batch, head, position, feature): nothing is copied.
+  tensor Q(q, {1, 1, 4, 2}), K(k, {1, 1, 4, 2}), V(v, {1, 1, 4, 4}), O(out, {1, 1, 4, 4});
 
   auto op = attention(kernel::dot_product{}, normalizer::softmax{}, mask::causal{});
   forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O});

@@ -3,6 +3,7 @@
 //
 // A formula of a paper as an operator: Mega's attention by the Laplace function, compared with a loop, then checked on
 // every call, forward and gradients.
+// [snippet: includes]
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -13,6 +14,7 @@
 #include <attune/testing.hpp>
 
 using namespace attune;
+// [/snippet]
 
 // [snippet: length_scale]
 /// a = s / K: scores divided by the number of visible keys.

@@ -2,12 +2,14 @@
 // Copyright (c) 2026 The attune authors
 //
 // A normalizer and a kernel term that the library does not have: checked on every call, forward and gradients.
+// [snippet: includes]
 #include <iostream>
 
 #include <attune/attune.hpp>
 #include <attune/testing.hpp>
 
 using namespace attune;
+// [/snippet]
 
 // [snippet: normalizer]
 /// Weights softplus(a) / sum softplus(a): a large logit counts linearly, not exponentially.

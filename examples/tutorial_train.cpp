@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 
 using namespace attune;
+// [/snippet]
 
 /// An additive term: strength / (1 + |i - j|), a bonus for keys near the query.
 struct near_bonus {

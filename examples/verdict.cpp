@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 #include <attune/testing/verdict.hpp>
+// [/snippet]
 
 namespace {
 

@@ -29,13 +29,13 @@ html_permalinks_icon = "#"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
-# The order of the sections. Pages of a section are sorted by the names of their files, those that are listed here first.
+# The order of the sections. Pages of a section are sorted by their titles, those that are listed here first.
 SECTIONS = [
     ("", "docs", ["index"]),
     ("Tutorial", "docs/tutorial", ["first_operator", "own_variant", "from_a_paper", "train", "judge_a_kernel"]),
     ("How to", "docs/howto", []),
-    ("Reference", "docs/reference", ["glossary", "contracts", "policies", "operators", "line"]),
-    ("Explanation", "docs/explanation", ["architecture"]),
+    ("Reference", "docs/reference", []),
+    ("Explanation", "docs/explanation", []),
     ("Lab", "docs/lab", []),
     ("Contributing", "docs/contributing", []),
 ]
@@ -44,7 +44,8 @@ SECTIONS = [
 def toctrees(source):
     """The navigation, as MyST."""
     for caption, folder, first in SECTIONS:
-        found = sorted(page.stem for page in (source / folder).glob("*.md"))
+        by_title = sorted((page.read_text(encoding="utf-8").split("\n", 1)[0].lower(), page.stem) for page in (source / folder).glob("*.md"))
+        found = [name for title, name in by_title]
         pages = [f"{folder}/{name}" for name in [*(n for n in first if n in found), *(n for n in found if n not in first)]]
         pages += {"Reference": ["api"], "Contributing": ["CONTRIBUTING", "CHANGELOG"]}.get(caption, [])
         if pages:

@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
+// [snippet: includes]
 #include <attune/mpi.hpp>
+// [/snippet]
 
 namespace {
 

@@ -95,6 +95,7 @@ class Prose(unittest.TestCase):
             root = pathlib.Path(folder).resolve()
             (root / "docs").mkdir()
             (root / "docs/other.md").write_text("# Some `code`, and more\n")
+            (root / "docs/plain.md").write_text("# The code\n")
             dictionary = root / "words"
             dictionary.write_text("\n".join(KNOWN + ["normalized", "script", "identifier", "table", "name", "text", "scripts", "mistake", "read", "see", "beside", "formula", "numerics"]))
             (root / "docs" / name).write_text(text)
@@ -120,6 +121,11 @@ class Prose(unittest.TestCase):
             self.assertEqual(sorted(prose.sample(root, files, 9, seed=1)), [header, page])
             self.assertEqual(list(prose.sample(root, files, 1, seed=1)), list(prose.sample(root, files, 1, seed=1)))
             self.assertEqual({text for seed in range(20) for text in prose.sample(root, files, 1, seed)}, {page, header})
+
+    def test_links_of_the_index_are_the_titles_of_pages(self):
+        links = "[The code](plain.md)\n[code](plain.md)\n[code](plain.md#the-code)\n"
+        self.assertEqual(self.findings("index.md", links), ["2 title code"])
+        self.assertEqual(self.findings("page.md", links), [])
 
     def test_american_spelling_is_proposed(self):
         with tempfile.TemporaryDirectory() as folder:

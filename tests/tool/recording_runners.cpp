@@ -55,8 +55,15 @@ attune::testing::verdict_report judged(attune::tool::problem const& p, attune::t
   f.parameter = f.relative = true;
   f.estimate = 0.005;
   f.power = 0.001;
+  f.power_of_part = 0.002;
   f.z = 30;
   r.findings.push_back(f);
+  finding unseen;  // a whole defect that these inputs cannot show, whatever its z
+  unseen.name = "K one too large";
+  unseen.estimate = 5.9e12;
+  unseen.power = unseen.power_of_part = 3.6e11;
+  unseen.z = 99.8;
+  r.findings.push_back(unseen);
   if (out.doubles[0] > 100) {
     r.decision = judgement::fail;
     r.caused = true;

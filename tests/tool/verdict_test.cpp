@@ -131,6 +131,12 @@ TEST_CASE("Bad usage of a verdict is status 2 and says why") {
   CHECK(refused(tool_tests::attune({"verdict", "softmax", "--q", w.at("q.npy")}), "--out"));
 }
 
+TEST_CASE("A PASS has a line for each defect that would have been noticed, and for each that would not") {
+  CHECK(
+      workplace().judge().says("half of the rows of a tile:\n    kernel.scale off by 0.2 %\n  would not have been "
+                               "noticed:\n    K one too large\n"));
+}
+
 TEST_CASE("Reports: JSON with every number, a page with pictures") {
   workplace const w;
   io::write_npy(w.at("wrong.npy"), filled({2, 3, 4}, 200.3));
@@ -147,9 +153,32 @@ TEST_CASE("Reports: JSON with every number, a page with pictures") {
   CHECK(page.find("out by position and feature") != std::string::npos);
   CHECK(page.find("the weight that each key acts with") != std::string::npos);
   CHECK(page.find("http") == std::string::npos);  // self-contained
-  CHECK(page.find("behaves as if kernel.scale were +0.5 %") != std::string::npos);
+  CHECK(page.find("<p class=\"cause\">behaves as if kernel.scale were +0.5 %</p>") < page.find("<h2>"));
   captured const only = w.judge({"--json", "-"});
   CHECK(nlohmann::json::parse(only.out)["decision"] == "PASS");
+}
+
+TEST_CASE("The page of a verdict: what explains the error is open, the rest is folded, the call is in words") {
+  workplace const w;
+  io::write_npy(w.at("wrong.npy"), filled({2, 3, 4}, 200.3));
+  REQUIRE(w.judge({"--html", w.at("r.html"), "--mask", "causal_window=64", "--mask", "sink_window=1:2"}, "wrong.npy")
+              .status == 1);
+  std::string const page = contents(w.at("r.html"));
+  auto const at = [&](char const* text) {
+    INFO(std::string(text));
+    auto const place = page.find(text);
+    CHECK(place != std::string::npos);
+    return place;
+  };
+  auto const folded = at("<details><summary>Other parameters and defects (1)</summary>");
+  CHECK(at("<tr class=\"noticed\"><td>kernel.scale</td>") < folded);
+  CHECK(at("<tr class=\"blind\"><td>K one too large</td>") > folded);
+  at("Mask: causal window: the last 64 keys up to the query; sink window: the first 1 keys, and the last 2 up to the "
+     "query. "
+     "No parameters. Offset 2.");
+  std::size_t times = 0;
+  for (auto n = page.find("FAIL", page.find("</style>")); n != std::string::npos; n = page.find("FAIL", n + 1)) ++times;
+  CHECK(times == 2);  // the class of the mark and the mark
 }
 
 TEST_CASE("Gradients are judged with the cotangents they belong to, alone or beside the outputs") {

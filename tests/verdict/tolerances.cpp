@@ -66,7 +66,7 @@ int table(int count, std::uint64_t seed) {
       of[std::size_t(c.defect.what)].add(c.kind.stored, judges(c, exact, most_of_plain, bad));
   }
   std::printf(
-      "# The verdict and usual tolerances\n\n"
+      "# Verdict and tolerances\n\n"
       "`scripts/verdict_tables %d %llu` wrote this page. [Error bounds](error_bounds.md#the-verdict) explains the "
       "verdict.\n\n"
       "The same simulated kernels are judged by four rules. There are %d kernels in fp32, bf16 and fp16, of 1 to "

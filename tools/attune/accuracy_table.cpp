@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   attune_accuracy_table [SEEDS] > docs/reference/accuracy_table.md
+//   attune_accuracy_table [SEEDS] > docs/reference/accuracy_table.md      scripts/accuracy adds the table by length
 //
 // The largest error / bound that is known of every preset on every executor, by storage type, with the inputs that gave
 // it: all probes of testing/probes.hpp, drawn from several seeds. "Largest known" is a lower bound of the largest.
@@ -119,14 +119,14 @@ row_of_table measured(preset const& of, int seeds) {
 
 int table(int seeds) {
   std::printf(
-      R"(# Largest known errors, in bounds
+      R"(# Accuracy table
 
 This page lists the largest known error / bound ([error_bounds.md](error_bounds.md)) of each preset, executor and
 storage type. One table is for outputs (out, lse, ground weight), one for the gradients of every input. A number above 1
 would be a bug. An untested problem may have a larger error than the largest known one.
 
 - Inputs: the probes of `attune/testing/probes.hpp`, seeds 1 to %d. A seed has about 14 problems: random, peaked, flat,
-  two keys, lengths 63 to 129.
+  two keys, lengths 63 to 129. Longer rows use less of their bound ([by the number of keys](#by-the-number-of-keys)).
 - Shape: causal, 4 heads on 2 key heads, D = 8. Parameters are 0.5 (`tools/attune/typical.cpp`).
 - Thrust runs on its host system with one core.
 - `scripts/accuracy %d` writes this page.

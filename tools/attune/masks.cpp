@@ -105,6 +105,22 @@ char const* mask_help() {
          "visible=TABLE.npy";
 }
 
+std::string mask_in_words(std::string const& word) {
+  auto const equals = word.find('=');
+  std::string const kind = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
+  auto const colon = value.find(':');
+  if (kind == "none") return "none: all keys";
+  if (kind == "causal") return "causal: keys up to the query";
+  if (kind == "window") return "window: keys at most " + value + " away";
+  if (kind == "causal_window") return "causal window: the last " + value + " keys up to the query";
+  if (kind == "prefix") return "prefix: the first " + value + " keys, and keys up to the query";
+  if (kind == "padding") return "padding: as many keys as each batch element has (" + value + ")";
+  if (kind == "documents") return "documents: keys with the id of the query (" + value + ")";
+  if (kind == "visible") return "a table of visible keys (" + value + ")";
+  return "sink window: the first " + value.substr(0, colon) + " keys, and the last " + value.substr(colon + 1) +
+         " up to the query";
+}
+
 mask_memory make_mask(std::vector<std::string> const& words, mask_shape const& of, query_places const& at,
                       misplaced const& wrong) {
   mask_memory m;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "masks.hpp"
 #include "pictures.hpp"
 
 namespace attune::tool {
@@ -18,7 +19,8 @@ h2{margin-top:2rem}svg.heat{width:100%;height:auto;display:block;margin:1rem 0}s
 svg .title{font-size:13px;fill:#222}svg .end{text-anchor:end}svg .line{stroke:#bbb;stroke-width:.5}svg .bar{fill:#b3261e}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid #ddd}
 td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}tr.noticed td{font-weight:600;color:#b3261e}
-tr.blind td{color:#888}code,pre{background:#f4f4f4;padding:.1em .3em}pre{overflow:auto;padding:.6em}
+tr.blind td{color:#888}.cause{border:2px solid;border-radius:.4em;padding:.5em .8em;font-size:1.1em;font-weight:600}
+summary{cursor:pointer;margin:.5rem 0}code,pre{background:#f4f4f4;padding:.1em .3em}pre{overflow:auto;padding:.6em}
 </style>)";
 
 std::string short_number(double x) {
@@ -27,35 +29,51 @@ std::string short_number(double x) {
   return digits;
 }
 
+void row_of_table(std::ostringstream& to, testing::finding const& f) {
+  bool const seen = f.tested && (f.parameter ? std::isfinite(f.power) : f.power < 1);
+  bool const noticed = seen && std::fabs(f.z) > 6;
+  char const* const style_of_row = noticed ? " class=\"noticed\"" : seen ? "" : " class=\"blind\"";
+  to << "<tr" << style_of_row << "><td>" << escaped(f.name) << "</td><td class=\"number\">"
+     << f.amount(f.estimate, true) << "</td><td class=\"number\">" << f.amount(f.power, false)
+     << "</td><td class=\"number\">" << short_number(f.z) << "</td><td class=\"number\">" << short_number(100 * f.share)
+     << " %</td></tr>\n";
+}
+
+/// The defects that explain much of the residual stand open. The others are folded: a large defect resembles many.
 void findings(std::ostringstream& to, testing::verdict_report const& r) {
-  to << "<h3>What was looked for</h3>\n<p>How much of each defect the output shows, and how much of it these inputs "
-        "would have "
-        "shown. |z| beyond 6 is noticed. Grey: changes nothing here that could be seen, or is allowed by the "
-        "formats.</p>\n"
-        "<table><tr><th>parameter or defect</th><th class=\"number\">estimate</th><th class=\"number\">smallest "
-        "noticed</th>"
-        "<th class=\"number\">z</th></tr>\n";
-  for (auto const& f : r.findings) {
-    bool const seen = f.tested && (f.parameter ? std::isfinite(f.power) : f.power < 1);
-    bool const noticed = f.tested && std::fabs(f.z) > 6;
-    to << "<tr"
-       << (noticed ? " class=\"noticed\""
-           : seen  ? ""
-                   : " class=\"blind\"")
-       << "><td>" << escaped(f.name) << "</td><td class=\"number\">" << f.amount(f.estimate, true)
-       << "</td><td class=\"number\">" << f.amount(f.power, false) << "</td><td class=\"number\">" << short_number(f.z)
-       << "</td></tr>\n";
-  }
-  to << "</table>\n";
+  constexpr double much = 0.5;
+  auto const explains = [&](testing::finding const& f) {
+    return r.cause() != nullptr && (&f == r.cause() || (f.tested && f.share >= much));
+  };
+  auto const table = [&](bool open) {
+    to << "<table><tr><th>parameter or defect</th><th class=\"number\">estimate</th><th class=\"number\">smallest "
+          "noticed</th><th class=\"number\">z</th><th class=\"number\">explains</th></tr>\n";
+    for (auto const& f : r.findings)
+      if (explains(f) == open) row_of_table(to, f);
+    to << "</table>\n";
+  };
+  std::size_t open = 0;
+  for (auto const& f : r.findings) open += explains(f) ? 1u : 0u;
+  to << "<h3>What was looked for</h3>\n<p>How much of each defect the output shows, how much of it these inputs would "
+        "have shown, and the part of the residual that it explains. Red: noticed, |z| beyond 6. Grey: changes nothing "
+        "here that could be seen, or is allowed by the formats.</p>\n";
+  if (open > 0) table(true);
+  to << "<details><summary>" << (open > 0 ? "Other" : "All") << " parameters and defects (" << r.findings.size() - open
+     << ")</summary>\n";
+  table(false);
+  to << "</details>\n";
+}
+
+/// The first reason: of a FAIL the cause, if one is known.
+std::string main_reason(testing::verdict_report const& r) {
+  return r.reasons.empty() ? "Every element is within the error bound of its type, and no defect is noticed."
+                           : r.reasons.front();
 }
 
 void one_report(std::ostringstream& to, std::string const& what, testing::verdict_report const& r) {
-  to << "<h2>" << escaped(what) << ": " << testing::name_of(r.decision) << "</h2>\n";
-  if (r.reasons.empty())
-    to << "<p>Every element is within the error bound of its type, and no defect is noticed.</p>\n";
-  to << "<ul>\n";
-  for (auto const& reason : r.reasons) to << "<li>" << escaped(reason) << "</li>\n";
-  to << "</ul>\n<h3>Where the error sits</h3>\n<p>Error over bound, the worst of each cell. Grey: within its bound; "
+  to << "<h2>" << escaped(what) << "</h2>\n<ul>\n";
+  for (std::size_t n = 1; n < r.reasons.size(); ++n) to << "<li>" << escaped(r.reasons[n]) << "</li>\n";
+  to << "</ul>\n<h3>Where the error is</h3>\n<p>Error over bound, the worst of each cell. Grey: within its bound; "
         "yellow to "
         "red: "
         "1 to 1,000 bounds; black: not finite.</p>\n";
@@ -72,7 +90,8 @@ void one_report(std::ostringstream& to, std::string const& what, testing::verdic
   findings(to, r);
   std::ostringstream plain;
   plain << r;
-  to << "<h3>In words</h3>\n<pre>" << escaped(plain.str()) << "</pre>\n";
+  std::string const lines = plain.str();  // the first is the decision, which the page has at its top
+  to << "<h3>As text</h3>\n<pre>" << escaped(lines.substr(lines.find('\n') + 1)) << "</pre>\n";
 }
 
 }  // namespace
@@ -85,8 +104,23 @@ std::string verdict_page(nlohmann::ordered_json const& call, judged_call const& 
      << "<title>" << decision << ": " << escaped(preset) << "</title>\n"
      << style << "\n<h1><span class=\"mark " << decision << "\">" << decision << "</span> " << escaped(preset)
      << "</h1>\n";
-  to << "<p>Stored as " << testing::name_of(j.stored) << ". Masks: <code>" << escaped(call.at("mask").dump())
-     << "</code>, parameters: <code>" << escaped(call.at("parameters").dump()) << "</code>, offset "
+  for (auto const& [what, report] : j.reports) {
+    to << "<p class=\"cause\">";
+    if (j.reports.size() > 1) to << escaped(what) << ", " << testing::name_of(report.decision) << ": ";
+    to << escaped(main_reason(report)) << "</p>\n";
+  }
+  auto const list = [](nlohmann::ordered_json const& words, auto const& text) {
+    std::string all;
+    for (auto const& word : words) all += (all.empty() ? "" : "; ") + text(word.template get<std::string>());
+    return all;
+  };
+  std::string const masks = list(call.at("mask"), mask_in_words),
+                    parameters = list(call.at("parameters"), [](std::string const& word) {
+                      auto const equals = word.find('=');
+                      return word.substr(0, equals) + " = " + word.substr(equals + 1);
+                    });
+  to << "<p>Stored as " << testing::name_of(j.stored) << ". " << (masks.empty() ? "No mask" : "Mask: " + escaped(masks))
+     << ". " << (parameters.empty() ? "No parameters" : "Parameters: " + escaped(parameters)) << ". Offset "
      << escaped(call.at("offset").dump()) << ".</p>\n";
   for (auto const& hint : j.hints) to << "<p>Hint: " << escaped(hint) << "</p>\n";
   for (auto const& [what, report] : j.reports) one_report(to, what, report);

@@ -9,7 +9,7 @@ namespace demo {
 namespace {
 
 void print_presets(std::ostream& to, study_result const& r) {
-  to << "                     largest error / (eps x condition)       ";
+  to << "                     largest error, of the bound             ";
   for (int const n : r.options.layers) to << text(" layer %-9d ", n);
   to << "   time\npreset      mask     cpu:double  cpu:50d  double:50d       ";
   for (std::size_t n = 0; n < r.options.layers.size(); ++n) to << "  ground  H/nats";
@@ -19,8 +19,8 @@ void print_presets(std::ostream& to, study_result const& r) {
     std::vector<head_report> all;
     for (auto const& [number, heads] : p.heads) all.insert(all.end(), heads.begin(), heads.end());
     head_report const worst = summary(all);
-    to << text("%-11s %-7s  %10.3f  %7.3f  %10.3f       ", p.name.c_str(), p.mask.c_str(), worst.error,
-               worst.digits_error, worst.reference_error);
+    to << text("%-11s %-7s  %10.3f  %7.3f  %10.3f       ", p.name.c_str(), p.mask.c_str(), worst.error / error_limit,
+               worst.digits_error / error_limit, worst.reference_error / error_limit);
     for (auto const& [number, heads] : p.heads) {
       head_report const mean = summary(heads);
       to << text("  %6.3f  %6.2f", mean.ground, mean.entropy);
@@ -49,7 +49,7 @@ void print_grid(std::ostream& to, study_result const& r) {
         grid_result const* const any = zero ? zero : valued;
         if (any)
           to << text("   %5.3f  %5.3f ", any->all.ground,
-                     std::max(zero ? zero->all.error : 0, valued ? valued->all.error : 0));
+                     std::max(zero ? zero->all.error : 0, valued ? valued->all.error : 0) / error_limit);
         else
           to << "       -      - ";
       }
@@ -73,12 +73,13 @@ void print_tables(std::ostream& to, study_result const& r) {
       "cpu:double  cpu<float> against reference<double>, every element of every row\n"
       "cpu:50d     cpu<float> against reference<digits50>, 2 rows per head; double:50d  reference<double> against the "
       "same\n"
-      "eps         2^-23 for float, 2^-52 for double; condition = (1 + the largest number in a row's logits) x the "
-      "largest\n"
-      "            |value|, condition.hpp has the formula. Above %g fails.\n"
+      "bound       eps x condition; eps is 2^-23 for float, 2^-52 for double; condition is (1 + the largest number in "
+      "a "
+      "row's\n"
+      "            logits) x the largest |value|, condition.hpp has the formula. An error above 1 bound fails.\n"
       "ground, H   mean ground (sink) weight w0; mean entropy of the weights, ground included\n"
       "time        processor time of one thread, layer %d, medians of interleaved calls; 1.00 is %.2f ms\n\n",
-      error_limit, r.options.grid_layer, 1e3 * r.presets.front().time);
+      r.options.grid_layer, 1e3 * r.presets.front().time);
   std::vector<double> times;
   for (grid_result const& g : r.grid) times.push_back(g.relative_time);
   std::sort(times.begin(), times.end());
@@ -95,7 +96,7 @@ void print_tables(std::ostream& to, study_result const& r) {
                                        : text("largest difference %.1e", r.all_off_difference).c_str());
   to << text("reference<double> against the model's stored outputs (softmax): %.1e, limit %.0e\n", r.stored_error,
              stored_limit);
-  to << text("worst error / (eps x condition): %.3f, limit %g: %s   (%.1f s)\n", r.worst_error(), error_limit,
+  to << text("worst error: %.3f of the bound: %s   (%.1f s)\n", r.worst_error() / error_limit,
              r.passed() ? "PASS" : "FAIL", r.seconds);
 }
 

@@ -48,7 +48,7 @@ void write_presets(std::ostream& to, study_result const& r) {
         "scores "
         "are amplified around γ as rows grow longer.</p>\n"
      << "<div class=\"scroll\"><table><thead><tr class=\"group\"><th class=\"name\" colspan=\"2\"></th><th "
-        "colspan=\"3\">largest error, in units of eps × condition</th>";
+        "colspan=\"3\">largest error, of the bound</th>";
   for (int const n : r.options.layers) to << text("<th colspan=\"2\">layer %d: means</th>", n);
   to << "<th></th></tr>\n<tr><th class=\"name\">preset</th><th class=\"name\">mask</th><th>CPU float<br>vs "
         "double</th><th>CPU "
@@ -64,7 +64,8 @@ void write_presets(std::ostream& to, study_result const& r) {
     to << (p.mask == previous ? "<tr>" : "<tr class=\"next-mask\">") << "<th>" << p.name << "</th><td class=\"name\">"
        << p.mask << "</td>";
     for (double const x : {worst.error, worst.digits_error, worst.reference_error})
-      to << text("<td class=\"bar\" style=\"--share:%.0f%%\">%.3f</td>", 100 * std::min(x / error_limit, 1.0), x);
+      to << text("<td class=\"bar\" style=\"--share:%.0f%%\">%.3f</td>", 100 * std::min(x / error_limit, 1.0),
+                 x / error_limit);
     for (auto const& [number, heads] : p.heads) {
       head_report const mean = summary(heads);
       to << text("<td>%.3f</td><td>%.2f</td>", mean.ground, mean.entropy);
@@ -73,7 +74,8 @@ void write_presets(std::ostream& to, study_result const& r) {
     previous = p.mask;
   }
   to << text(
-      "</tbody></table></div>\n<p class=\"soft\">A full bar would be an error of one whole bound (1.0, which fails). "
+      "</tbody></table></div>\n<p class=\"soft\">Errors are shares of the bound, eps × condition (below): above 1 "
+      "fails. "
       "CPU float "
       "against double: every element of all rows; against 50 digits: 2 rows of every head. "
       "Time: processor time of one thread on layer %d, median of interleaved calls; softmax without mask takes %.2f "
@@ -126,21 +128,30 @@ void write_head(std::ostream& to, study_result const& r, int layer_number, std::
   to << "</div>\n";
 }
 
-/// Of a layer's heads by the entropy of their softmax: the sharpest whose weight lies on the tokens shown (a third of
-/// it at least; else the sharpest), and the median.
+/// The share of the weight of the rows shown that lies on the tokens shown.
+double weight_in_sight(head_report const& head, std::size_t count) {
+  return std::accumulate(head.corner.begin(), head.corner.end(), 0.0) / double(count);  // softmax: no ground among them
+}
+
+/// Of a layer's heads: the one with the most weight on the tokens shown, and the one with the median entropy.
 std::vector<std::size_t> featured(std::vector<head_report> const& heads, std::size_t count) {
   std::vector<std::size_t> order(heads.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return heads[a].entropy < heads[b].entropy; });
-  auto const in_sight = [&](std::size_t h) {
-    auto const& w = heads[h].corner;
-    return std::accumulate(w.begin(), w.end(), 0.0) >= double(count) / 3;  // softmax: no ground among them
-  };
-  auto const sharp = std::find_if(order.begin(), order.end(), in_sight);
-  std::size_t const first = sharp == order.end() ? order.front() : *sharp, middle = order[order.size() / 2];
+  std::size_t const middle = order[order.size() / 2];
+  std::size_t const first = *std::max_element(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return weight_in_sight(heads[a], count) < weight_in_sight(heads[b], count);
+  });
   if (first == middle) return {first};
   return {first, middle};
+}
+
+/// The mean ground weight of a preset without mask, over all rows of all layers.
+double mean_ground(study_result const& r, char const* name) {
+  std::vector<head_report> all;
+  for (auto const& [number, heads] : r.preset(name, "none").heads) all.insert(all.end(), heads.begin(), heads.end());
+  return summary(all).ground;
 }
 
 void write_heatmaps(std::ostream& to, study_result const& r) {
@@ -152,23 +163,23 @@ void write_heatmaps(std::ostream& to, study_result const& r) {
             "the right is the ground. "
             "Rows sum to 1 over all %td keys, so what is missing here lies further on in the text. The pointer reads a "
             "number.</p>\n"
-            "<p><b>What to see.</b> In a flat head softmax lays an even carpet of weights near 1/%td, for it must "
-            "spend its "
-            "unit somewhere. Off-by-one hardly differs: a constant 1 is little beside the mass of %td keys. "
-            "A sink is one number for a whole head: where the rows of a head are alike, it takes the same share of "
-            "each; where "
-            "their scores differ widely in scale, it swallows some rows and never touches the others. "
-            "Principled Attention decides key by key: a light ground cell is a query that found little above its "
-            "threshold, a "
-            "dark one a query that found its keys, and they stand out from a darker background.</p>\n",
-            count, r.layers.front().length, r.layers.front().length, r.layers.front().length)
+            "<p><b>How to read it.</b> Softmax must spend its unit somewhere: a flat head has weights near 1/%td "
+            "everywhere. Off-by-one adds a constant 1 to the mass of %td keys; its ground takes %.4f of a row on "
+            "average. A sink is one number for a whole head: where the rows of a head are alike, it takes the same "
+            "share of each. Principled Attention decides key by key: a light ground cell is a query that found little "
+            "above its threshold, a dark one a query that found its keys.</p>\n",
+            count, r.layers.front().length, r.layers.front().length, r.layers.front().length,
+            mean_ground(r, "off-by-one"))
      << heatmap_legend() << heatmap_labels(r.tokens, count);
   for (int const n : r.options.layers) {
     auto const& heads = softmax.at(n);
     auto const chosen = featured(heads, count);
-    char const* const why[] = {"the sharpest of the layer on these tokens", "of middling entropy"};
+    char const* const why[] = {"the most weight of the layer on these tokens", "the median entropy of the layer"};
     for (std::size_t c = 0; c < chosen.size(); ++c) {
-      to << text("<h3>Layer %d, head %zu: %s</h3>\n", n, chosen[c], why[c]);
+      to << text(
+          "<h3>Layer %d, head %zu: %s</h3>\n<p>%.0f %% of the softmax weight of these %zu rows lies on the "
+          "tokens shown.</p>\n",
+          n, chosen[c], why[c], 100 * weight_in_sight(heads[chosen[c]], count), count);
       write_head(to, r, n, chosen[c], count);
     }
     to << text("<h3>Other heads of layer %d</h3>\n", n);
@@ -227,9 +238,9 @@ void write_grid(std::ostream& to, study_result const& r) {
   write_grid_table(to, r, "Mean ground weight", "%.3f", 0, 0.6, [](grid_result const& g) { return g.all.ground; });
   write_grid_table(to, r, "Mean entropy (nats)", "%.2f", 0, std::log(double(r.layers.front().length)),
                    [](grid_result const& g) { return g.all.entropy; });
-  write_grid_table(
-      to, r, "Largest error / (eps × condition), limit 1", "%.3f", 0, error_limit,
-      [](grid_result const& g) { return std::max({g.all.error, g.all.digits_error, g.all.reference_error}); });
+  write_grid_table(to, r, "Largest error, of the bound", "%.3f", 0, 1, [](grid_result const& g) {
+    return std::max({g.all.error, g.all.digits_error, g.all.reference_error}) / error_limit;
+  });
   to << text(
       "</div>\n<p class=\"soft\">Ground weight: all rows. Entropy and errors: every %tdth row of every head, starting "
       "elsewhere in each variant so that together they cover all rows; hence the noise in the entropy. "
@@ -242,8 +253,9 @@ void write_grid(std::ostream& to, study_result const& r) {
 void write_method(std::ostream& to, study_result const& r) {
   to << "<h2>How it is measured</h2>\n<p>An error means little by itself: attention multiplies rounding errors by what "
         "its "
-        "rows contain. So each row has a scale of its own,</p>\n"
-        "<div class=\"formula\">condition = (1 + A) V\n"
+        "rows contain. So each row has its own bound,</p>\n"
+        "<div class=\"formula\">bound = eps × condition\n"
+        "condition = (1 + A) V\n"
         "A = max |logit| + f max Σ|c q k| + level + gate max (softplus(−g) + Σ|gq gk|)      maxima over the visible "
         "keys\n"
         "V = max |v|, |v0|</div>\n"
@@ -252,8 +264,8 @@ void write_method(std::ostream& to, study_result const& r) {
         "largest number that took part in it. f is the factor of the length scale, "
         "level the magnitude of γ (amplified) or of the sink’s logit, gate is softplus(β). eps is 2<sup>−23</sup> for "
         "float "
-        "and 2<sup>−52</sup> for double. The ground weight is held to eps × (1 + A). "
-        "An error above 1 fails.</p>\n"
+        "and 2<sup>−52</sup> for double. The bound of the ground weight is eps × (1 + A). "
+        "An error above its bound fails.</p>\n"
         "<p><b>References.</b> <code>reference&lt;double&gt;</code> evaluates every row densely, as the text books "
         "write it, "
         "without tiles or running maxima; <code>reference&lt;digits50&gt;</code> does the same with 50 digits.</p>\n"

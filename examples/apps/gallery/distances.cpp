@@ -83,31 +83,25 @@ std::string run(context const& c) {
   std::size_t highest = 0;
   for (std::size_t n = 0; n < counts.size(); ++n)
     if (selected[n].median_distance > selected[highest].median_distance) highest = n;
-  return apps::text(
-             "With N = %td the median distance grows like L<sup>%.2f</sup> from L = %td to %td: the %td heaviest keys "
-             "hold "
-             "most of the "
-             "context vector s, and each of the other L − N keys is about |s| away from it. ",
-             few, exponent, lengths.front(), lengths.back(), few) +
-         apps::text(
-             "The set of the <em>largest</em> weights is no random set: its distance is %.1f times the expectation at "
-             "N = %td, "
-             "L = %td. ",
-             selected[2].median_distance / selected[2].median_expected, counts[2], c.length()) +
-         apps::text(
-             "Against N it rises to N = %td, then falls as terms run out: it is %.3f of its peak at N = %td. The bound "
-             "of the "
-             "fixed set "
-             "holds everywhere, at %.1f (N = %td) to %.1f (N = %td) times the distance. ",
-             counts[highest], selected.back().median_distance / selected[highest].median_distance, counts.back(),
-             selected.front().median_bound / selected.front().median_distance, counts.front(),
-             selected.back().median_bound / selected.back().median_distance, counts.back()) +
-         apps::text(
-             "The printed main term (dotted) is not the expectation: at N = %td it is %.0f times the upper bound that "
-             "holds. "
-             "In it N/(L − 1) "
-             "multiplies x<sub>i</sub>, not α<sub>i</sub>x<sub>i</sub>, and does not multiply the mean.",
-             counts[2], selected[2].median_printed / selected[2].median_above);
+  std::string seen = apps::text("With N = %td the median distance grows like L<sup>%.2f</sup> from L = %td to %td", few,
+                                exponent, lengths.front(), lengths.back());
+  seen += std::fabs(exponent - 1) < 0.25 ? ", roughly linearly as in the paper. " : ", not linearly as in the paper. ";
+  seen += apps::text(
+      "The keys of the <em>largest</em> weights are no random set: their distance is %.1f times the expectation for a "
+      "random set at N = %td, L = %td. ",
+      selected[2].median_distance / selected[2].median_expected, counts[2], c.length());
+  double const at_the_end = selected.back().median_distance / selected[highest].median_distance;
+  seen += apps::text("Against N the distance has its peak at N = %td and is %.3f of it at N = %td. ", counts[highest],
+                     at_the_end, counts.back());
+  seen += apps::text(
+      "The bound of the fixed set holds everywhere, at %.1f (N = %td) to %.1f (N = %td) times the distance. ",
+      selected.front().median_bound / selected.front().median_distance, counts.front(),
+      selected.back().median_bound / selected.back().median_distance, counts.back());
+  double const printed = selected[2].median_printed / selected[2].median_above;
+  seen += apps::text("The printed main term (dotted) is %.1f times the upper bound that holds at N = %td", printed,
+                     counts[2]);
+  return seen + (printed > 1 ? ", so it is not the expectation. " : ". ") +
+         "In it N/(L − 1) multiplies x<sub>i</sub>, not α<sub>i</sub>x<sub>i</sub>, and does not multiply the mean.";
 }
 
 }  // namespace

@@ -91,26 +91,29 @@ std::string run(context const& c) {
     return f;
   };
   index_t const few = 16, many = c.length();
-  return apps::text(
-             "With everything off it is softmax: its largest weight falls from %.3f at K = %td to %.3f at K = %td. "
-             "With α "
-             "alone it falls from "
-             "%.3f to %.3f: amplification by softplus(α) ln K slows the dilution, at these small α it does not stop "
-             "it. ",
-             at(0, few).highest, few, at(0, many).highest, many, at(4, few).highest, at(4, many).highest) +
-         apps::text(
-             "The ground, which γ alone gives, takes %.3f of a row at K = %td and %.3f at K = %td: γ is the 90th "
-             "percentile of "
-             "the scores, so "
-             "the share of keys that fall below it, and what the ground gets, depends on the scores more than on K. "
-             "With α it "
-             "is %.3f and "
-             "%.3f, with α and β %.3f and %.3f. ",
-             at(1, few).ground, few, at(1, many).ground, many, at(5, few).ground, at(5, many).ground, at(7, few).ground,
-             at(7, many).ground) +
-         "γ divides all weights of a row alike: without α the entropy of w / Σw is that without γ, line on line. The "
-         "bands are "
-         "what granularity (constant, per head, per query) changes while the same components are on.";
+  double const without = at(0, many).highest / at(0, few).highest, with = at(4, many).highest / at(4, few).highest;
+  std::string seen = apps::text(
+      "With everything off it is softmax: its largest weight is %.3f at K = %td and %.3f at K = %td. With α alone it "
+      "is "
+      "%.3f and %.3f. ",
+      at(0, few).highest, few, at(0, many).highest, many, at(4, few).highest, at(4, many).highest);
+  if (with > without)
+    seen += apps::text("Amplification by softplus(α) ln K slows the dilution%s ",
+                       with < 1 ? "; at these small α it does not stop it." : " and stops it.");
+  seen += apps::text(
+      "The ground, which γ alone gives, takes %.3f of a row at K = %td and %.3f at K = %td. With α it is %.3f and "
+      "%.3f, "
+      "with α and β %.3f and %.3f. γ is the 90th percentile of the scores. ",
+      at(1, few).ground, few, at(1, many).ground, many, at(5, few).ground, at(5, many).ground, at(7, few).ground,
+      at(7, many).ground);
+  double apart = 0;  // of the entropies without and with gamma
+  for (index_t keys = few; keys <= many; keys *= 2)
+    apart = std::max(apart, std::fabs(at(1, keys).entropy - at(0, keys).entropy));
+  if (apart < 1e-6)
+    seen += "γ divides all weights of a row alike: without α the entropy of w / Σw is the same with γ and without. ";
+  return seen +
+         "The bands are what granularity (constant, per head, per query) changes while the same components are "
+         "on.";
 }
 
 }  // namespace

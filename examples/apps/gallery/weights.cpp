@@ -9,6 +9,7 @@
 #include "experiments.hpp"
 #include "rows.hpp"
 #include "shared/csv.hpp"
+#include "shared/page.hpp"
 #include "systems_run.hpp"
 
 namespace gallery {
@@ -115,53 +116,39 @@ std::string run(context const& c) {
   bars.save(c.output / "weights_sums.csv");
   facts_of_sums.save(c.output / "weights_sums_means.csv");
 
-  std::string seen = apps::text(
-      "Row sums between their 5th and 95th percentile: off-by-one %.2f to %.2f, sink %.2f to %.2f, principled %.2f to "
-      "%.2f. ",
-      sum_low[1], sum_high[1], sum_low[2], sum_high[2], sum_low[4], sum_high[4]);
-  seen += apps::text(
-      "Affine-scaled weights sum to their running average, %.3f to %.3f (two layers, two averages), whatever α a query "
-      "chooses: with N the "
-      "visible keys the formula of the paper has no other row sum. Only where N counts keys that the mask hides does "
-      "the sum "
-      "vary, %.2f to "
-      "%.2f, with the position. ",
-      sum_low[3], sum_high[3], sum_low[8], sum_high[8]);
-  seen += apps::text(
-      "Mean entropy of w / Σw in nats: softmax %.2f, affine-scaled %.2f, principled %.2f, sparsemax %.2f, 1.5-entmax "
-      "%.2f, "
-      "SSMax %.2f; ln %td = "
-      "%.2f is uniform. ",
-      entropies[0], entropies[3], entropies[4], entropies[5], entropies[6], entropies[7], c.length(),
-      std::log(double(c.length())));
-  seen += apps::text(
-      "%.0f %% of the affine-scaled rows have weights below 0, where α exceeds its average, and no entropy; the others "
-      "are "
-      "more even than "
-      "softmax, being mixtures with the uniform row. ",
-      100 * without[3]);
-  seen += "The first token is [CLS] here, 1/L is " + apps::text("%.4f. ", 1 / double(c.length()));
-  for (std::size_t n = 0; n < c.layers.size(); ++n) {
-    auto const first_of = [&](std::size_t system) {
-      std::vector<double> x;
+  std::vector<std::string> head{"system", "row sums, 5 % to 95 %", "entropy of w / Σw (nats)",
+                                "rows with weights below 0"};
+  for (apps::layer const& l : c.layers) head.push_back(apps::text("first token, layer %d", l.number));
+  std::vector<std::vector<std::string>> table{head};
+  for (std::size_t s = 0; s < maps; ++s) {
+    table.push_back({systems[s].name, apps::text("%.2f to %.2f", sum_low[s], sum_high[s]),
+                     apps::text("%.2f", entropies[s]), apps::text("%.0f %%", 100 * without[s])});
+    for (std::size_t n = 0; n < c.layers.size(); ++n) {
+      std::vector<double> first;
       for (std::size_t h = 0; h < heads.size(); ++h)
-        if (heads[h].layer == n) x.push_back(of(system, h).first_key);
-      return mean(x);
-    };
-    seen += apps::text(
-        "In layer %d it gets %.4f of a row on average under softmax, %.4f with the sink, %.4f affine-scaled, %.4f "
-        "principled, "
-        "%.4f under sparsemax. ",
-        c.layers[n].number, first_of(0), first_of(2), first_of(3), first_of(4), first_of(5));
+        if (heads[h].layer == n) first.push_back(of(s, h).first_key);
+      table.back().push_back(apps::text("%.4f", mean(first)));
+    }
   }
-  seen +=
-      "What divides all weights of a row lowers its weight by as much as any other’s, a uniform share moves it towards "
-      "1/L; "
-      "what sharpens raises it. ";
-  return seen +
-         "α, sinks and thresholds are set by fixed rules, not learned; the pictures show what the operators do to "
-         "these "
-         "scores.";
+  std::string seen =
+      apps::text(
+          "Means over the rows of %zu heads; ln %td = %.2f nats is uniform. The first token is [CLS] here, 1/L is "
+          "%.4f. "
+          "A row with weights below 0 has no entropy. ",
+          heads.size(), c.length(), std::log(double(c.length())), 1 / double(c.length())) +
+      "α, sinks and thresholds are set by fixed rules, not learned: the table shows what the operators do to these "
+      "scores.</p>" +
+      apps::html_table(table) + "<p>";
+  seen += apps::text(
+      "Affine-scaled weights sum to their running average (one for each layer), whatever α a query chooses: with N the "
+      "visible keys the formula of the paper has no other row sum. Where N counts keys that the mask hides, the sum "
+      "varies with the position: %.2f to %.2f under a causal mask. ",
+      sum_low[maps], sum_high[maps]);
+  if (entropies[3] > entropies[0])
+    seen +=
+        "Affine-scaled rows that have an entropy are more even than those of softmax: they are mixtures with the "
+        "uniform row. ";
+  return seen;
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void write_item(std::ostream& out, std::string const& indent, std::string const&
 }
 
 void write(std::ostream& out, std::vector<entry> const& entries, std::map<std::string, int> const& counts) {
-  out << "# Claims ledger\n\n"
+  out << "# Claims\n\n"
          "This page lists every claim of the five papers and what a program found. `scripts/ledger` recomputes every\n"
          "line and writes the page. The checks are short functions in `examples/apps/ledger/`. Most of them call\n"
          "[attune/analysis](../reference/analysis.md).\n\n"

@@ -32,9 +32,14 @@ constexpr growth growths[] = {
     {"far keys", [](apps::rng& draw, index_t j) { return draw.normal() + (j < first_keys ? 0 : 100); },
      [](index_t) { return first_tau; }}};
 
-double synthetic(apps::context const& c) {
+/// The weight on the 64 nearest keys, scalar heads.
+struct drawn_result {
+  double at_4096 = 0;                  ///< of 4,096 keys of fixed density; 0 in a quick run
+  double first[3] = {}, last[3] = {};  ///< of the fewest and of the most keys, by growth
+};
+drawn_result synthetic(apps::context const& c) {
   apps::csv csv({"keys", "growth", "heads", "k", "captured", "error"});
-  double at_4096 = 0;
+  drawn_result to;
   std::vector<index_t> lengths;
   for (index_t n = first_keys; n <= (c.quick ? 512 : 32768); n *= c.quick ? 2 : 4) lengths.push_back(n);
   if (!c.quick) lengths.push_back(4096), lengths.push_back(512);
@@ -54,24 +59,30 @@ double synthetic(apps::context const& c) {
         for (index_t const k : {1, 8, 16, 32, 64}) {
           window_summary const s = summary(study.rows(line::nearest{k}));
           csv.row({n, g.name, width == 0 ? "scalar" : "hybrid", k, s.captured, s.error});
-          if (n == 4096 && k == 64 && width == 0 && &g == &growths[0]) at_4096 = s.captured;
+          if (k != 64 || width != 0) continue;
+          auto const which = static_cast<std::size_t>(&g - growths);
+          if (n == lengths.front()) to.first[which] = s.captured;
+          to.last[which] = s.captured;
+          if (n == 4096 && which == 0) to.at_4096 = s.captured;
         }
         c.bar->add(0.6);
       }
   csv.save(c.output / "context_synthetic.csv");
-  return at_4096;
+  return to;
 }
 
 std::string run(apps::context const& c, shared_fits& made) {
   auto const& all = made(c);
   c.bar->stage("context, synthetic keys");
-  double const at_4096 = synthetic(c);
+  drawn_result const keys_drawn = synthetic(c);
   c.bar->stage("context, real heads");
   apps::csv csv({"keys", "variant", "k", "captured", "error", "certified_keys"});
   std::vector<std::vector<std::string>> table{{"regularizers", "k = 64 of 128", "k = 64 of 256", "k = 64 of 512",
                                                "keys read for 1e-3: of 128", "of 256", "of 512"}};
+  bool falls = true;  // the share of a window of 64 keys, with every regularizer
   for (fitted const& f : all) {
     std::vector<std::string> windows, certificates;
+    double before = 2;
     for (index_t const n : {128, 192, 256, 384, 512}) {
       std::vector<window_study> studies;
       for (fitted_layer const& l : f.layers)
@@ -81,6 +92,8 @@ std::string run(apps::context const& c, shared_fits& made) {
         window_summary const s = summary(rows_of(studies, line::nearest{k}));
         csv.row({n, f.with.name, k, s.captured, s.error, read});
         if (k == 64 && (n == 128 || n == 256 || n == 512)) {
+          falls = falls && s.captured < before;
+          before = s.captured;
           windows.push_back(text("%.2f", s.captured));
           certificates.push_back(text("%.0f", read));
         }
@@ -92,25 +105,28 @@ std::string run(apps::context const& c, shared_fits& made) {
     c.bar->add(1);
   }
   csv.save(c.output / "context_real.csv");
-  std::string const drawn_keys =
-      at_4096 > 0
-          ? text("Drawn keys, scalar heads, fixed density and τ: the 64 nearest of 4,096 hold %.3f of the weight. ",
-                 at_4096)
-          : "";
-  return drawn_keys +
-         "With a fixed density a window of k keys is a stretch of the line that shrinks like k/n, and what it holds "
-         "with it: "
-         "error grows with "
-         "the context until the window holds k/n of what it should. It stays constant where τ shrinks like 1/n², or "
-         "where all "
-         "new keys are far away: "
-         "that is what <em>the effective width is constant</em> is true of, the width on the line, not the number of "
-         "keys in "
-         "it. For real heads "
-         "the window's share falls as the text grows from 128 to 512 tokens, with every regularizer; 64 queries, the "
-         "same for "
-         "all lengths; "
-         "contexts of more than 256 reach back into the half of the text that was fitted.</p>" +
+  std::string seen;
+  if (keys_drawn.at_4096 > 0)
+    seen += text("Drawn keys, scalar heads, fixed density and τ: the 64 nearest of 4,096 hold %.3f of the weight. ",
+                 keys_drawn.at_4096);
+  auto const &first = keys_drawn.first, &last = keys_drawn.last;
+  seen += text("From the fewest to the most keys their share goes from %.3f to %.3f", first[0], last[0]);
+  seen += last[0] < first[0]
+              ? ": with a fixed density a window of k keys is a stretch of the line that shrinks like k/n. "
+              : ". ";
+  seen +=
+      text("It goes from %.3f to %.3f where τ shrinks like 1/n², and from %.3f to %.3f where all new keys are far. ",
+           first[1], last[1], first[2], last[2]);
+  if (std::fabs(last[1] - first[1]) < 0.05 && std::fabs(last[2] - first[2]) < 0.05)
+    seen +=
+        "So <em>the effective width is constant</em> is true of the width on the line, not of the number of keys in "
+        "it. ";
+  if (falls)
+    seen +=
+        "For real heads the window’s share falls as the text grows from 128 to 512 tokens, with every regularizer. ";
+  return seen +
+         "Real heads: 64 queries, the same for all lengths; contexts of more than 256 reach back into the half of the "
+         "text that was fitted.</p>" +
          apps::html_table(table) + "<p>";
 }
 

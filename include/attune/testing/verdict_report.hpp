@@ -208,23 +208,22 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
     }
     return to;
   }
-  to << (r.parts ? "  would have been noticed, also in one head, batch element, or half of the rows of a tile:"
-                 : "  would have been noticed:");
-  bool first = true;
+  std::string parts, whole, blind;  // a line for each
   for (finding const& f : r.findings) {
-    if (!f.tested || (!f.parameter && !(f.power_of_part < 1)) || !std::isfinite(f.power_of_part)) continue;
-    to << (first ? " " : "; ") << f.name;
-    if (f.parameter) to << " off by " << f.amount(f.power_of_part, false);
-    first = false;
+    if (!f.tested) continue;
+    bool const in_a_part = f.parameter ? std::isfinite(f.power_of_part) : f.power_of_part < 1;
+    if (!in_a_part && f.parameter) continue;
+    (in_a_part     ? parts
+     : f.power < 1 ? whole
+                   : blind) +=
+        "    " + f.name + (f.parameter ? " off by " + f.amount(f.power_of_part, false) : "") + '\n';
   }
-  to << (first ? " nothing but errors of single elements\n" : "\n");
-  std::string whole, blind;
-  for (finding const& f : r.findings) {
-    if (f.parameter || !f.tested || f.power_of_part < 1) continue;
-    (f.power < 1 ? whole : blind) += ((f.power < 1 ? whole : blind).empty() ? "" : "; ") + f.name;
-  }
-  if (!whole.empty()) to << "  would have been noticed everywhere, but not in a part: " << whole << '\n';
-  if (!blind.empty()) to << "  would not: " << blind << '\n';
+  if (parts.empty()) parts = "    nothing but errors of single elements\n";
+  to << (r.parts ? "  would have been noticed, also in one head, batch element, or half of the rows of a tile:\n"
+                 : "  would have been noticed:\n")
+     << parts;
+  if (!whole.empty()) to << "  would have been noticed everywhere, but not in a part:\n" << whole;
+  if (!blind.empty()) to << "  would not have been noticed:\n" << blind;
   return to;
 }
 

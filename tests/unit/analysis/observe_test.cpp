@@ -9,7 +9,9 @@
 #include <support/random.hpp>
 #include <unit/check.hpp>
 
+// [snippet: includes]
 #include <attune/analysis/observe.hpp>
+// [/snippet]
 #include <attune/operators/presets.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/normalizer/affine.hpp>

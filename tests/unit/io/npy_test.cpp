@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
+// [snippet: includes]
 #include <attune/io/npy.hpp>
+// [/snippet]
 
 #include "files.hpp"
 

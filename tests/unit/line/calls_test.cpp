@@ -10,8 +10,10 @@
 #include <support/random.hpp>
 #include <unit/check.hpp>
 
+// [snippet: includes]
 #include <attune/attune.hpp>
 #include <attune/line.hpp>
+// [/snippet]
 #include <attune/reference.hpp>
 
 namespace attune::test {

@@ -204,8 +204,10 @@ class ordered_sums<T, Arch, Op, true> {
       for (batch& x : of_sum) x = batch(T(0));
   }
 
-  /// Computes the ordered sums of a block from the other contractions, and adds the block to the running numbers. A
-  /// block sums from zero: the error grows with the block, not with Lk.
+  /// Computes the ordered sums of a block of keys from the numbers of the other contractions, and adds the block to the
+  /// running numbers. An ordered sum gives a pair (i, j) the sum of another contraction over the visible keys before or
+  /// after j (docs/reference/policies.md#ordered-sums). A block sums from zero: the error grows with the block, not
+  /// with Lk.
   void fill(tile_rows<T, Arch, Op> const& tile, T* pairs, seen_block const& s, std::uint64_t const* bits) {
     contraction::each_ordered<contractions>([&](auto c, auto index, auto source) {
       using C = decltype(c);

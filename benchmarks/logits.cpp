@@ -13,15 +13,16 @@
 #include <random>
 #include <vector>
 
-#include <attune/attune.hpp>
-
 #include <support/stick_breaking.hpp>
 #include <support/weight_gates.hpp>
+
+#include <attune/attune.hpp>
 
 #include "machine.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <csignal>
+
 #include <immintrin.h>
 #include <ucontext.h>
 #define COUNTS_SUBNORMALS
@@ -49,7 +50,7 @@ void on_step(int, siginfo_t*, void* context) {
 }
 template <class Call>
 long subnormal_instructions(Call const& call) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_flags = SA_SIGINFO;
   action.sa_sigaction = on_exception;
   sigaction(SIGFPE, &action, nullptr);
@@ -104,7 +105,9 @@ void family(char const* only, char const* name, Op op) {
     return inputs<Op, view>{.q = view(q[i], extents), .k = view(k, extents), .v = view(v, extents)};
   };
   auto const run_forward = [&](std::size_t i) { forward(exec, op, in(i), {.out = tensor<float>(out, extents)}); };
-  auto const run_vjp = [&](std::size_t i) { bench::sink_hole = vjp(exec, op, in(i), {.out = view(by_out, extents)}).of(field::v).values[0]; };
+  auto const run_vjp = [&](std::size_t i) {
+    bench::sink_hole = vjp(exec, op, in(i), {.out = view(by_out, extents)}).of(field::v).values[0];
+  };
   auto const timed = [](auto const& run) {
     double const start = bench::now();
     run();
@@ -126,7 +129,8 @@ void family(char const* only, char const* name, Op op) {
 int main(int arguments, char** argument) {
   char const* const only = arguments > 1 ? argument[1] : nullptr;
   using normalizer::adjusted_form;
-  std::printf("%-16s %-13s %8s %5s  %8s %5s  %9s %9s\n", "family", "logits", "forward", "", "vjp", "", "subnormal", "in vjp");
+  std::printf("%-16s %-13s %8s %5s  %8s %5s  %9s %9s\n", "family", "logits", "forward", "", "vjp", "", "subnormal",
+              "in vjp");
   family(only, "softmax", attention(kernel::dot_product{}));
   family(only, "softmax causal", attention(kernel::dot_product{}, mask::causal{}));
   family(only, "alibi", attention(kernel::dot_product{} + kernel::alibi{0.5}, mask::causal{}));

@@ -9,9 +9,9 @@
 
 #include <type_traits>
 
-#include <attune/core/math.hpp>
 #include <attune/core/row.hpp>
 #include <attune/core/table.hpp>
+#include <attune/core/tiny.hpp>
 
 namespace attune {
 
@@ -187,9 +187,9 @@ struct scalar<dual<T, N, Rule>> {
   }
   /// The slopes of what counts as 0 count as 0, too.
   ATTUNE_HD static D zero_if_tiny(D const& x) {
-    D y(math::zero_if_tiny(x.value));
+    D y(detail::zero_if_tiny(x.value));
     ATTUNE_UNROLL_FEW
-    for (int n = 0; n < N; ++n) y.tangent[n] = math::zero_if_tiny(x.tangent[n]);
+    for (int n = 0; n < N; ++n) y.tangent[n] = detail::zero_if_tiny(x.tangent[n]);
     return y;
   }
   ATTUNE_HD static D expm1(D const& x) { return detail::chain(math::expm1(x.value), math::exp(x.value), x); }

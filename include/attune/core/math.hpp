@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include <attune/config.hpp>
+#include <attune/core/limits.hpp>
 
 namespace attune {
 
@@ -28,9 +29,7 @@ template <class T>
 ATTUNE_HD ATTUNE_INLINE T tanh(T const& x);
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x);
-}  // namespace detail
 
-namespace detail {
 #if ATTUNE_FINITE_MATH_
 /// True if x is neither NaN nor infinite, by its bits: with -ffinite-math-only, comparisons of numbers cannot tell.
 template <class T>
@@ -40,21 +39,6 @@ ATTUNE_INLINE bool has_finite_bits(T const& x) {
   return (std::bit_cast<bits>(x) & infinity) != infinity;
 }
 #endif
-
-/// The limits of number types that devices support, as constants: the functions of std::numeric_limits are host-only.
-template <class T>
-struct limits {
-  static constexpr T infinity = std::numeric_limits<T>::infinity(), lowest = std::numeric_limits<T>::lowest();
-  static constexpr T epsilon = std::numeric_limits<T>::epsilon(), least = (std::numeric_limits<T>::min)();
-};
-
-/// Weights below this number count as 0: 2^30 times the smallest normal number, 2^-96 in float and 2^-992 in double. So
-/// a weight times two more numbers is no subnormal number, unless they are below 2^-15: with one, each instruction of a
-/// vector takes some 150 cycles on many processors. Error bounds have a term for it (certify/underflow.hpp).
-template <class T>
-inline constexpr int least_weight_exponent = std::numeric_limits<T>::min_exponent - 1 + 30;
-template <class T>
-inline constexpr T least_weight = (std::numeric_limits<T>::min)() * T(1 << 30);
 }  // namespace detail
 
 /// How attune computes with a kind of scalar. The primary template serves every number with `<`, `==` and the
@@ -300,37 +284,8 @@ ATTUNE_HD ATTUNE_INLINE T sqrt(T const& x) {
   return scalar<T>::sqrt(x);
 }
 
-/// x, or 0 where |x| is so small that a weight counts as 0: below 2^-96 in float, 2^-992 in double.
-template <class T>
-ATTUNE_HD ATTUNE_INLINE T zero_if_tiny(T const& x) {
-  if constexpr (requires { scalar<T>::zero_if_tiny(x); })
-    return scalar<T>::zero_if_tiny(x);
-  else
-    return x;
-}
-
-/// x, or 0 where |x y| is tiny.
-template <class T>
-ATTUNE_HD ATTUNE_INLINE T zero_if_tiny(T const& x, T const& y) {
-  if constexpr (requires { scalar<T>::zero_if_tiny(x, y); })
-    return scalar<T>::zero_if_tiny(x, y);
-  else
-    return select(zero_if_tiny(T(x * y)) == T(0), T(0), x);
-}
-/// A weight times a factor: 0 where that is tiny.
-template <class T>
-ATTUNE_HD ATTUNE_INLINE T scaled_weight(T const& weight, T const& factor) {
-  return zero_if_tiny(weight, factor) * factor;
-}
-
-/// x, or 0 where |x| is below 2^Room times the smallest normal number.
-template <int Room = 0, class T>
-ATTUNE_HD ATTUNE_INLINE T zero_if_subnormal(T const& x) {
-  return select(abs(x) < scalar<T>::least() * T(1 << Room), T(0), x);
-}
-
-/// exp(x) for x <= 0: exact 0 at -inf, NaN at NaN, 0 where it is tiny (`zero_if_tiny`). The cheapest exponential.
-/// Undefined value for x > 0.
+/// exp(x) for x <= 0: exact 0 at -inf, NaN at NaN, 0 where a weight counts as 0
+/// (core/tiny.hpp). The cheapest exponential. Undefined value for x > 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T exp_nonpositive(T const& x) {
   return scalar<T>::exp_nonpositive(x);

@@ -37,7 +37,8 @@ namespace attune::simd {
 ///   p       (2 atanh(s) / s - 2) / s^2 as a polynomial in s^2, |s| <= 3 - sqrt(8): 2^-30.2 and 2^-59.2.
 ///   lift    2^lift_bits makes every subnormal number normal.
 /// Beyond exp_overflow and below expm1_floor the function is +inf and -1 to the last bit. e^exp_least is the smallest
-/// normal number, rounded up. The polynomials come from Remez exchange in 60 digits; the errors hold for the coefficients as printed.
+/// normal number, rounded up. The polynomials come from Remez exchange in 60 digits; the errors hold for the
+/// coefficients as printed.
 template <class T>
 struct constants;
 
@@ -274,8 +275,8 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch zero_if_tiny(batch const& x) {
     return simd::select(simd::abs(x) < batch(attune::detail::least_weight<T>), batch(T(0)), x);
   }
-  /// Where a product is so small that a weight counts as 0, its first factor becomes 0. Makes no subnormal number on the
-  /// way: a factor that is no tiny one, times 1 / least_weight, is at least 1.
+  /// Where a product is so small that a weight counts as 0, its first factor becomes 0. Makes no subnormal number on
+  /// the way: a factor that is no tiny one, times 1 / least_weight, is at least 1.
   ATTUNE_INLINE static batch zero_if_tiny(batch const& x, batch const& times) {
     batch const in_units = as_computed(x * batch(T(1) / attune::detail::least_weight<T>)) * times;
     return simd::select(simd::abs(in_units) < batch(T(1)), batch(T(0)), x);

@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include <attune/core/tiny.hpp>
 #include <attune/policies/concepts.hpp>
 
 namespace attune {
@@ -37,7 +38,7 @@ ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
 /// the distance of two logits can be.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T as_divisor(T const& x) {
-  return math::zero_if_subnormal(x);
+  return attune::detail::zero_if_subnormal(x);
 }
 
 /// The factors that `finish` computes from the masses: out = acc * value_factor + values * share + ground_weight * v0,
@@ -60,7 +61,7 @@ inline constexpr bool drops_tiny_masses =
 template <class Normalizer, class Bound, class T>
 ATTUNE_HD ATTUNE_INLINE T earned_mass(Bound const& normalizer, T const& a, T const& m) {
   if constexpr (drops_tiny_masses<Normalizer>)
-    return math::zero_if_tiny(T(normalizer.earned(a, m)));
+    return attune::detail::zero_if_tiny(T(normalizer.earned(a, m)));
   else
     return normalizer.earned(a, m);
 }

@@ -70,7 +70,8 @@ void check_no_subnormals(Op op, bool gradients = true) {
 
 TEST_CASE("subnormal numbers: masses relative to a maximum") {
   check_no_subnormals(attention(kernel::dot_product{}));
-  check_no_subnormals(attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::product>{}));
+  check_no_subnormals(
+      attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::product>{}));
 }
 
 TEST_CASE("subnormal numbers: masses relative to nothing") {

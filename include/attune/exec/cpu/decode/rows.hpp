@@ -231,7 +231,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
         if constexpr (attune::detail::reads_numbers<Op>) u = batch::load_aligned(at + number);
         batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
             gate, u, key<batch>{batch(T(keys.first + j)) + lane});
-        simd::select(mine, math::scaled_weight(batch::load_aligned(at), factor), zero).store_aligned(at);
+        simd::select(mine, attune::detail::scaled_weight(batch::load_aligned(at), factor), zero).store_aligned(at);
         if constexpr (adjusted)
           simd::select(mine, batch(batch::load_aligned(at + plane_) * factor), zero).store_aligned(at + plane_);
         if constexpr (traits.uniform_share) simd::select(mine, factor, zero).store_aligned(at + number);

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include <attune/core/simd_lift.hpp>
+#include <attune/core/tiny.hpp>
 #include <attune/exec/cpu/decode/contractions.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
-#include <attune/exec/cpu/products/row_scale.hpp>
 #include <attune/exec/states.hpp>
 
 namespace attune::exec_cpu {
@@ -127,7 +127,7 @@ class decode_sums {
   ATTUNE_NOINLINE void raise(index_t r, T const& to) {
     decode_masses<T, Arch>& masses = masses_[std::size_t(r)];
     batch const higher(to), drop = masses.reference - higher;
-    row_scale<batch> const scaled(math::exp_nonpositive(drop));
+    attune::detail::row_scale<batch> const scaled(math::exp_nonpositive(drop));
     masses.reference = higher;
     masses.earned = scaled(masses.earned);
     masses.ground = scaled(masses.ground);

@@ -236,7 +236,7 @@ class candidate_gradients {
         if constexpr (Op::has_weight_gate) gate_pair(gate, v, row * queries + at, first + j, lanes_seen, h, weight);
         batch const by_p = slopes_[v].by_weight(h);
         batch by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
-        if constexpr (Op::has_weight_gate) by_logit = math::zero_if_subnormal<15>(by_logit);
+        if constexpr (Op::has_weight_gate) by_logit = attune::detail::zero_if_subnormal<15>(by_logit);
         if constexpr (row_sums::selects) {  // the first of the highest logits gets the part through the reference
           batch const here = math::select(p.value == zero, zero, through_reference);
           batch const through = math::select(batch::load_aligned(logits + at) == level_[v].reference, here, zero);
@@ -289,7 +289,7 @@ class candidate_gradients {
       attune::detail::chained(by_factor, factor.tangent[0])
           .store_aligned(pairs_ + logit_pairs * column(*tile_.rows.p) + at);
     h = math::select(outside, h, batch(factor.value * h));
-    weight = math::select(outside, zero, math::scaled_weight(weight, factor.value));
+    weight = math::select(outside, zero, attune::detail::scaled_weight(weight, factor.value));
   }
 
   /// Needs the finished rows, so computes their value sums again.
@@ -309,11 +309,12 @@ class candidate_gradients {
           auto const supported = simd::unequal(w, batch(T(0)));
           batch gated = w;
           if constexpr (Op::has_weight_gate)
-            gated = math::select(supported,
-                                 math::scaled_weight(w, attune::detail::weight_factor<typename Op::weight_gate_policy>(
-                                                            tile_.rows.bound.at[v].weight_gate, number_of(at),
-                                                            key<batch>{batch(T(b.keys.first + j))})),
-                                 w);
+            gated = math::select(
+                supported,
+                attune::detail::scaled_weight(
+                    w, attune::detail::weight_factor<typename Op::weight_gate_policy>(
+                           tile_.rows.bound.at[v].weight_gate, number_of(at), key<batch>{batch(T(b.keys.first + j))})),
+                w);
           gated.store_aligned(weights.data() + j * queries + v * lanes);
           bits[j] |= bits_of<T, Arch>(supported) << (v * lanes);
         }

@@ -291,7 +291,7 @@ class directional_tile {
             return y;
         };
         D e = seen(f.earned(a, reference));
-        if constexpr (drops_tiny_masses<normalizer>) e.value = math::zero_if_tiny(e.value);
+        if constexpr (drops_tiny_masses<normalizer>) e.value = attune::detail::zero_if_tiny(e.value);
         earned = earned + e;
         if constexpr (traits.ground_mass) ground = ground + seen(f.ground(a, reference));
         e.value.store_aligned(x + at);

@@ -321,7 +321,7 @@ class mass_gradients {
         by_logit = pulled.by_logit;
       }
       by_logit = seen(by_logit);
-      if constexpr (Op::has_weight_gate) by_logit = math::zero_if_subnormal<15>(by_logit);
+      if constexpr (Op::has_weight_gate) by_logit = attune::detail::zero_if_subnormal<15>(by_logit);
       batch by_contraction[pairs + 1];
       ATTUNE_UNROLL_FEW
       for (int c = 0; c < logit_pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
@@ -335,7 +335,7 @@ class mass_gradients {
         batch const by_factor = seen(batch(weight * g));
         gate_type::template add<rule>(next_by_gate, factor, by_factor);
         if constexpr (logit_pairs < pairs) by_contraction[logit_pairs] = chained(by_factor, factor.tangent[0]);
-        weight = math::scaled_weight(weight, factor.value);
+        weight = attune::detail::scaled_weight(weight, factor.value);
       }
       weight = seen(weight);
       if constexpr (!Guarded) {

@@ -11,11 +11,11 @@
 #include <cstdint>
 
 #include <attune/core/simd_math.hpp>
+#include <attune/core/tiny.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/pack.hpp>
-#include <attune/exec/cpu/products/row_scale.hpp>
 
 namespace attune::exec_cpu {
 
@@ -23,8 +23,8 @@ namespace attune::exec_cpu {
 template <class T, class Arch>
 ATTUNE_NOINLINE void scale_rows(T* sum, index_t width, xsimd::batch<T, Arch> const* factor) {
   using tile = tiling<T, Arch>;
-  row_scale<typename tile::batch> scaled[tile::vectors];
-  for (int v = 0; v < tile::vectors; ++v) scaled[v] = row_scale<typename tile::batch>(factor[v]);
+  attune::detail::row_scale<typename tile::batch> scaled[tile::vectors];
+  for (int v = 0; v < tile::vectors; ++v) scaled[v] = attune::detail::row_scale<typename tile::batch>(factor[v]);
   for (index_t d = 0; d < width; ++d)
     for (int v = 0; v < tile::vectors; ++v) {
       T* const at = sum + d * tile::queries + v * tile::lanes;

@@ -313,7 +313,7 @@ class candidate_tile {
         T* const at = column_ + row * queries + lane;
         batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
             f.at[v].weight_gate, gate_number<Op, batch>(numbers + lane), key<batch>{batch(T(keys.first + j))});
-        batch const w = math::scaled_weight(batch::load_aligned(at), factor);
+        batch const w = attune::detail::scaled_weight(batch::load_aligned(at), factor);
         simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), w, batch(T(0))).store_aligned(at);
       }
     }

@@ -194,7 +194,7 @@ class mass_tile {
       auto const same = higher[v] == reference_[v];  // also at +inf, where the difference is NaN
       factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
       reference_[v] = higher[v];
-      row_scale<batch> const scaled(factor[v]);
+      attune::detail::row_scale<batch> const scaled(factor[v]);
       earned_[v] = scaled(earned_[v]);
       if constexpr (traits.ground_mass) ground_[v] = scaled(ground_[v]);
     }

@@ -181,7 +181,7 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
           batch const by_map = start + (C::own == contraction::own_key::included ? next : sum);
           batch const by_x =
               batch::load_aligned(here + from * buffer) + attune::detail::chained(by_map, batch::load_aligned(slope));
-          math::zero_if_subnormal<15>(by_x).store_aligned(here + from * buffer);
+          attune::detail::zero_if_subnormal<15>(by_x).store_aligned(here + from * buffer);
           for (int p = 0; p < Parameters; ++p)
             parameters[std::size_t(p)] = parameters[std::size_t(p)] +
                                          attune::detail::chained(by_map, batch::load_aligned(slope + (1 + p) * buffer));

@@ -62,7 +62,7 @@ class weight_gate_gradients<T, Arch, Op, Products, true> {
     for (int s = 0; s < parameters; ++s) {
       batch const slope = f.tangent[int(contracts) + s];
       to[std::size_t(s)] =
-          to[std::size_t(s)] + attune::detail::chained<Rule>(math::zero_if_tiny(by_factor, slope), slope);
+          to[std::size_t(s)] + attune::detail::chained<Rule>(attune::detail::zero_if_tiny(by_factor, slope), slope);
     }
   }
 

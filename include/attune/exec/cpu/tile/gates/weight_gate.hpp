@@ -82,7 +82,7 @@ ATTUNE_POINTWISE void gate_weights(tile_rows<T, Arch, Op> const& tile, T* pairs,
       };
       batch const factor =
           attune::detail::weight_factor<gate>(f.at[v].weight_gate, gate_number<Op, batch>(at + number), k);
-      seen(math::scaled_weight(batch::load_aligned(at), factor)).store_aligned(at);
+      seen(attune::detail::scaled_weight(batch::load_aligned(at), factor)).store_aligned(at);
       if constexpr (types::adjusted) seen(batch::load_aligned(at + plane) * factor).store_aligned(at + plane);
       if constexpr (types::traits.uniform_share) seen(factor).store_aligned(at + number);
     }

@@ -14,8 +14,8 @@
 
 namespace attune::detail {
 
-/// x as printf writes it in the locale "C": with %.<precision>g, or %.<precision>e for std::chars_format::scientific. The
-/// precision is at most 17.
+/// x as printf writes it in the locale "C": with %.<precision>g, or with %.<precision>e for
+/// std::chars_format::scientific. The precision is at most 17.
 ATTUNE_NOINLINE inline std::string number_text(double x, int precision,
                                                std::chars_format as = std::chars_format::general) {
   std::array<char, 32> digits;

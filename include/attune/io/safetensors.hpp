@@ -258,7 +258,7 @@ class safetensors_file {
     entries_ = std::move(parsed.entries);
     metadata_ = std::move(parsed.metadata);
     data_ = 8 + length;
-    check();
+    check_layout();
   }
 
   static std::string shape_of(detail::safetensors_entry const& e) {
@@ -266,7 +266,7 @@ class safetensors_file {
     for (std::size_t n = 0; n < e.extents.size(); ++n) s += (n == 0 ? "" : ", ") + std::to_string(e.extents[n]);
     return s + ")";
   }
-  void check() const {
+  void check_layout() const {
     std::uint64_t const size = from_.size() - data_;
     std::vector<std::pair<std::string const*, detail::safetensors_entry const*>> order;
     for (auto const& [name, e] : entries_) {

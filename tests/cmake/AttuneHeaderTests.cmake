@@ -89,7 +89,9 @@ function(attune_add_header_tests)
     # -O0 and no -march: what is tested needs neither.
     get_target_property(warnings attune_dev_flags INTERFACE_COMPILE_OPTIONS)
     list(REMOVE_ITEM warnings -march=native)
-    target_compile_options(${objects} PRIVATE ${warnings} -O0)
+    # More warnings, for projects that have them and take attune by -I. g++ 12 warns of signs in every array of a template's extent.
+    target_compile_options(${objects} PRIVATE ${warnings} -O0 -Wundef -Wold-style-cast $<$<CXX_COMPILER_ID:GNU>:-Wuseless-cast>
+      $<$<CXX_COMPILER_ID:Clang>:-Wsign-conversion>)
     target_compile_definitions(${objects} PRIVATE ATTUNE_ALLOW_OLD_NAMES)
     target_link_libraries(${objects} PRIVATE ${target})
     target_link_libraries(attune_headers PRIVATE ${objects} ${target})

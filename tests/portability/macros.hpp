@@ -95,9 +95,9 @@
 #define major(device) ((device) >> 8)
 #define minor(device) ((device) & 0xff)
 #undef roundup
-#define roundup(x, y) ((((x) + ((y)-1)) / (y)) * (y))
+#define roundup(x, y) ((((x) + ((y) - 1)) / (y)) * (y))
 #undef howmany
-#define howmany(x, y) (((x) + ((y)-1)) / (y))
+#define howmany(x, y) (((x) + ((y) - 1)) / (y))
 #undef isset
 #define isset(a, i) ((a)[(i) / 8] & (1 << ((i) % 8)))
 #undef OVERFLOW

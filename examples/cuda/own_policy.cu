@@ -3,6 +3,8 @@
 //
 // A normalizer of our own, w_j = a_j^2 / sum a^2, forward and backward on a GPU: the struct that the CPU runs, marked
 // ATTUNE_HD.
+#include <cstdio>
+
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 

@@ -201,6 +201,8 @@ def test_a_refusal_is_status_1_and_writes_nothing(files, capsys, tmp_path):
         ("q=q.npy k=k.npy", "v has no value"),
         ("q=q.npy k=v.npy v=v.npy", "k has", "5"),
         ("q=q.npy k=k.npy v=v.npy mask=prefix=-1", "length has the value -1"),
+        ("q=q.npy k=k.npy v=v.npy mask=window=-1", "mask=window has the value -1; expected at least 0"),
+        ("q=q.npy k=k.npy v=v.npy mask=causal_window=0", "mask=causal_window has the value 0; expected at least 1"),
         ("q=q.npy k=k.npy v=v.npy scale=1,2,3", "scale"),
         ("q=q.npy k=k.npy v=v.npy layout=hbld", "layout has the value 'hbld'"),
     ):

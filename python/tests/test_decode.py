@@ -199,6 +199,10 @@ TABLE = np.array([[0, 1], [2, 0]])
         (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=[-1, 8]), "lengths[0] has the value -1; expected a number in [0, 8]: k has 8 keys"),
         (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=2**80), "lengths[0] has the value 4611686018427387904"),
         (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=[8]), "lengths has the shape (1,); expected (2,), a number for each sequence"),
+        (lambda op: op.decode(Q, PAGES, PAGES, [[0, 1], [2]], [16, 8]), "page_table has the value [[0, 1], [2]]; expected integers, and as many"),
+        (lambda op: op.decode(Q, PAGES, PAGES, TABLE, [[16], [8, 8]]), "lengths has the value [[16], [8, 8]]; expected integers"),
+        (lambda op: op.decode(Q, PAGES, PAGES, TABLE, [True, True]), "lengths has the type bool; expected integers"),
+        (lambda op: op.decode(Q, WHOLE, WHOLE, k_scale=[[1], [2, 3]]), "k_scale has the value [[1], [2, 3]]; expected a number or an array"),
         (lambda op: op.decode(Q, WHOLE, WHOLE, lengths=[8.0, 8.0]), "lengths has the type float64; expected integers"),
         (lambda op: op.decode(Q, PAGES, PAGES, TABLE + 1, [16, 16]), "pages(1, 0) has the value 3; expected a page in [0, 3): query 0 of head 0 sees key 0"),
         (lambda op: op.decode(Q, PAGES, PAGES, TABLE - 1), "pages(0, 0) has the value -1; expected a page in [0, 3)"),
@@ -223,6 +227,12 @@ def test_wrong_calls(call, text):
     with pytest.raises(attune.Error) as e:
         call(attune.op("softmax"))
     assert text in str(e.value)
+
+
+def test_places_behind_the_last_page_of_a_sequence_may_be_minus_1():
+    op = attune.op("softmax")
+    expected = op.decode(Q, PAGES, PAGES, TABLE, [16, 8])
+    assert np.array_equal(op.decode(Q, PAGES, PAGES, [[0, 1], [2, -1]], [16, 8]), expected)
 
 
 def test_wrong_scales():

@@ -157,6 +157,73 @@ def test_drop_in_with_gqa_and_refusals(rng):
         at.scaled_dot_product_attention(q, k, v, dropout_p=1.5, enable_gqa=True)
 
 
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_a_mask_of_a_wider_type_is_added_as_it_is(kind, rng):
+    """Between 16-bit tensors a mask of float32 was rounded to 16 bits: 1000 and 1001 are the same number in bfloat16."""
+    q, k, v = torch.zeros(1, 1, 1, 4, dtype=kind), torch.zeros(1, 1, 2, 4, dtype=kind), torch.tensor([[[[0.0], [1.0]]]], dtype=kind)
+    mask = torch.tensor([[4000.0, 4001.0]], requires_grad=True)
+    out = at.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    assert out.dtype == kind and abs(out.item() - 0.7310586) < 0.002
+    out.float().sum().backward()
+    assert mask.grad.dtype == torch.float32 and torch.allclose(mask.grad, torch.tensor([[-0.1966119, 0.1966119]]), atol=1e-6)
+
+    q, k, v = tensors(rng, (2, 3, 6, 4), (2, 3, 9, 4), (2, 3, 9, 4), dtype=kind)
+    (wide,) = tensors(rng, (6, 9), dtype=torch.float32)
+    for mask in (wide, wide.detach().to(torch.float64).requires_grad_()):
+        xs = [x.detach().to(mask.dtype).requires_grad_() for x in (q, k, v)]
+        out = at.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        exact = at.scaled_dot_product_attention(*xs, attn_mask=mask)
+        assert torch.equal(out, exact.to(kind))  # the output is rounded once
+        dout = torch.randn_like(out)
+        mine = torch.autograd.grad(out, [q, k, v, mask], dout)
+        theirs = torch.autograd.grad(exact, [*xs, mask], dout.to(mask.dtype))
+        assert all(torch.equal(a, b.to(a.dtype)) for a, b in zip(mine, theirs))
+        assert [x.dtype for x in mine] == [kind] * 3 + [mask.dtype]
+    other = torch.float16 if kind == torch.bfloat16 else torch.bfloat16  # neither type has the numbers of the other
+    mask = wide.detach().to(other)
+    assert torch.equal(
+        at.scaled_dot_product_attention(q, k, v, attn_mask=mask), at.scaled_dot_product_attention(q, k, v, attn_mask=mask.float())
+    )
+    mask = wide.detach().to(kind)  # the type of q: a call of the preset
+    assert torch.equal(at.scaled_dot_product_attention(q, k, v, attn_mask=mask), at.biased(q, k, v, bias=mask))
+    assert torch.equal(
+        at.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask),
+        at.biased(q.float(), k.float(), v.float(), bias=mask.float()),
+    )
+    with torch.autocast("cpu", dtype=kind):  # which makes every input of its type, as PyTorch does
+        out = at.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=wide)
+    assert torch.equal(out, at.biased(q, k, v, bias=wide.to(kind)))
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16])
+def test_dropout_of_every_key(kind):
+    """Zeros with gradients of zeros, whatever the numbers are."""
+    huge = torch.full((2, 3, 40, 64), 200.0, dtype=kind)
+    v = huge.clone()
+    v[:, :, 20:] = float("nan")
+    v[:, :, 0] = float("inf")
+    for mask in (None, torch.ones(40, 40), torch.ones(40, 40, dtype=torch.bool)):
+        xs = [x.clone().requires_grad_() for x in (huge, huge, v)]
+        if mask is not None and mask.is_floating_point():
+            xs.append(mask.requires_grad_())
+        out = at.scaled_dot_product_attention(*xs[:3], attn_mask=xs[3] if len(xs) > 3 else mask, dropout_p=1.0)
+        assert out.dtype == kind and out.shape == huge.shape and not out.any()
+        for x, g in zip(xs, torch.autograd.grad(out.float().sum(), xs)):
+            assert g.shape == x.shape and g.dtype == x.dtype and not g.any()
+    for n in range(3):  # one of them alone
+        xs = [x.clone().requires_grad_(n == i) for i, x in enumerate((huge, huge, v))]
+        at.scaled_dot_product_attention(*xs, dropout_p=1.0).float().sum().backward()
+        assert not xs[n].grad.any()
+    assert at.scaled_dot_product_attention(*(x[0] for x in (huge, huge, v)), dropout_p=1).shape == huge[0].shape
+
+
+def test_no_heads_are_an_empty_result():
+    q = torch.zeros(2, 0, 3, 4, requires_grad=True)
+    out = at.scaled_dot_product_attention(q, q, q)
+    out.sum().backward()
+    assert out.shape == q.grad.shape == q.shape
+
+
 @pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
 def test_dropout(rng):
     q, k, v = tensors(rng, (1, 2, 60, 4), (1, 2, 50, 4), (1, 2, 50, 50), grad=False)
@@ -348,6 +415,8 @@ def test_integers_and_devices_are_refused(rng):
         at.softmax(q.detach().to("meta"), k, v)
     with pytest.raises(attune.Error, match="q has the layout torch.sparse_coo; expected a dense tensor"):
         at.softmax(q.detach()[0, 0].to_sparse(), k, v)
+    with pytest.raises(attune.Error, match=r"q has the type torch.quint8, a quantized tensor; expected its numbers: x.dequantize\(\)"):
+        at.softmax(torch.quantize_per_tensor(q.detach().float(), 0.1, 0, torch.quint8), k.detach().float(), v.detach().float())
     with pytest.raises(attune.Error, match="k has the type ndarray; expected a tensor of torch"):
         at.softmax(q, k.detach().numpy(), v)
     with pytest.raises(attune.Error, match=r"mask has the type Tensor; expected .* masks.visible\(table\)"):
@@ -520,6 +589,58 @@ def test_outputs_are_on_the_cpu_whatever_the_default_device(rng):
         x = q.detach().requires_grad_()
         at.softmax(x, k, v).backward(torch.ones_like(out))
     assert out.device.type == lse.device.type == x.grad.device.type == "cpu"
+
+
+def test_numbers_are_on_the_cpu_whatever_the_default_device(rng):
+    """The seeds of dropout, and tensors that are made of lists."""
+    q, k, v = tensors(rng, *[(2, 4, 5, 3)] * 3, grad=False)
+    bias = torch.zeros(5, 5, dtype=torch.float64)
+    offset = lambda: at.softmax(q, k, v, mask=masks.causal(), offset=[1, 2])  # noqa: E731
+    sink, later = at.sink(q, k, v, logit=[0.1, 0.2, 0.3, 0.4]), offset()
+    recorded = torch.compile(offset, backend="aot_eager")
+    with torch.device("meta"):
+        assert torch.equal(at.sink(q, k, v, logit=[0.1, 0.2, 0.3, 0.4]), sink)
+        assert torch.equal(offset(), later) and torch.equal(recorded(), later)
+        assert at.scaled_dot_product_attention(q, k, v, dropout_p=1).device.type == "cpu"
+        if {"softmax_dropout", "biased_dropout"} <= set(attune.presets()):
+            for mask in (None, bias):
+                assert at.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=0.3).device.type == "cpu"
+    if "softmax_dropout" in attune.presets():
+        layer = at.Attention("softmax_dropout", heads=4).train()
+        with torch.device("meta"):
+            assert layer(q, k, v, rate=0.1).device.type == "cpu"
+
+
+def test_a_tensor_without_memory_is_zeros(rng):
+    q, k, v = tensors(rng, *[(1, 2, 5, 3)] * 3, grad=False)
+    none = torch._efficientzerotensor(q.shape, dtype=q.dtype)
+    for _ in range(2):  # the second call has a plan
+        assert torch.equal(at.softmax(none, k, v), at.softmax(torch.zeros_like(q), k, v))
+        assert torch.equal(at.softmax(q.clone().requires_grad_(), k, none), torch.zeros_like(q))
+
+
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+def test_a_decimal_comma(tmp_path):
+    """Descriptions of operators were no JSON after setlocale() of a locale with a decimal comma."""
+    numbers = 'LC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep "<U002E>"\ngrouping 3;3\nEND LC_NUMERIC\n'
+    (tmp_path / "source").write_text(numbers)
+    try:  # it warns of the other categories, with status 1
+        subprocess.run(["localedef", "-c", "-i", tmp_path / "source", tmp_path / "comma"], capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("no localedef")
+    program = (
+        "import locale, torch, attune, attune.torch as at\n"
+        "try:\n    locale.setlocale(locale.LC_NUMERIC, 'comma')\n"
+        "except locale.Error:\n    raise SystemExit(77)\n"
+        "assert locale.localeconv()['decimal_point'] == ','\n"
+        "x = torch.ones(1, 1, 3, 2)\n"
+        "at.scaled_dot_product_attention(x, x, x, dropout_p=0.5)\n"
+        "assert attune.op('softmax_dropout').constants['rate'] == 0.1\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "LOCPATH": str(tmp_path)})
+    if found.returncode == 77:
+        pytest.skip("the machine cannot make a locale")
+    assert found.returncode == 0, found.stderr
 
 
 def test_nested_tensors_are_refused(rng):

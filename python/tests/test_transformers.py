@@ -125,6 +125,25 @@ def test_numbers_of_a_mask_are_added():
     require_same(model, lambda m: m(input_ids=ids, attention_mask=mask, labels=ids).loss)
 
 
+@needs("biased")
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_numbers_of_float32_are_added_to_scores_of_16_bits(kind):
+    q, k = torch.zeros(1, 1, 1, 4, dtype=kind), torch.zeros(1, 1, 2, 4, dtype=kind)
+    v, far = torch.tensor([[[[0.0], [1.0]]]], dtype=kind), torch.tensor([[[[4000.0, 4001.0]]]])
+    attend = ALL_ATTENTION_FUNCTIONS["attune"]
+    for mask, more in ((far, {}), (None, {"position_bias": far}), (far / 2, {"position_bias": far / 2}), (torch.zeros(1, 1, 1, 2, dtype=kind), {"position_bias": far})):
+        out, _ = attend(torch.nn.Module(), q, k, v, mask, **more)
+        assert out.dtype == kind and abs(out.item() - 0.7310586) < 0.002
+
+
+@needs("softmax_dropout")
+def test_dropout_of_every_key():
+    q, k, v = (torch.full((1, 2, 9, 64), 200.0, dtype=torch.float16, requires_grad=True) for _ in range(3))
+    out, _ = ALL_ATTENTION_FUNCTIONS["attune"](torch.nn.Module(), q, k, v, None, dropout=1.0)
+    assert out.shape == (1, 9, 2, 64) and not out.any()
+    assert not any(g.any() for g in torch.autograd.grad(out.sum(), (q, k, v)))
+
+
 def test_a_static_cache_has_room_behind_its_keys():
     model, (ids, _) = model_of("LlamaForCausalLM"), tokens_of()
     found = []

@@ -46,6 +46,20 @@ X = np.ones((2, 4, 3, 5), np.float32)
         (lambda op: op("q", X, X), "q has the type str; expected an array of NumPy, torch or DLPack"),
         (lambda op: op(X, X, X[0, 0, 0]), "v has 1 axes; expected 4"),
         (lambda op: masks.window(-2, 0), "left has the value -2; expected an integer of at least 0"),
+        (lambda op: masks.window(2**70, 0), "expected an integer of at least 0, below 2**62"),
+        (lambda op: masks.padding([True, False]), "lengths has the type bool; expected integers. A table of booleans is a mask"),
+        (lambda op: masks.from_cu_seqlens([False, True]), "cu_seqlens has the type bool; expected integers"),
+        (lambda op: op(X, X, X, offset=[True, False]), "offset has the type bool; expected integers"),
+        (lambda op: masks.padding(np.array([2**63, 1], np.uint64)), "lengths has a number of at least 2**63; expected integers below"),
+        (lambda op: masks.padding([[1, 2], [3]]), "lengths has the value [[1, 2], [3]]; expected integers of 64 bits, and as many"),
+        (lambda op: masks.documents([[1, 2], [3]]), "ids has the value [[1, 2], [3]]; expected integers"),
+        (lambda op: masks.documents([0, 0, 0], [[1, 2], [3]]), "key_ids has the value [[1, 2], [3]]; expected integers"),
+        (lambda op: masks.from_cu_seqlens([[1, 2], [3]]), "cu_seqlens has the value [[1, 2], [3]]; expected integers"),
+        (lambda op: masks.from_cu_seqlens([0, 3], [[1, 2], [3]]), "cu_seqlens_k has the value [[1, 2], [3]]; expected integers"),
+        (lambda op: masks.visible([[1, 1], [1]]), "table has the value [[1, 1], [1]]; expected bool, uint8"),
+        (lambda op: masks.block_sparse([[1, 1], [1]], 2, 2), "table has the value [[1, 1], [1]]; expected bool, uint8"),
+        (lambda op: op(X, X, X, offset=[[1], [2, 3]]), "offset has the value [[1], [2, 3]]; expected integers"),
+        (lambda op: attune.rotary.angles(attune.rotary.plain(4), [[1, 2], [3]]), "positions has the value [[1, 2], [3]]; expected"),
         (lambda op: masks.causal("left"), "align has the value 'left'; expected \"end\" or \"start\""),
         (lambda op: masks.padding([1.5]), "lengths has the type float64; expected integers"),
         (lambda op: masks.visible(X), "table has the type float32; expected bool, uint8, or integers"),
@@ -74,6 +88,19 @@ def test_the_text_names_argument_value_and_expectation(call, text):
     with pytest.raises(attune.Error) as e:
         call(attune.op("softmax"))
     assert text in str(e.value)
+
+
+@pytest.mark.parametrize("none", [X[:0], X[:, :0], X[:, :, :0]], ids=["batch", "heads", "queries"])
+def test_no_rows_are_an_empty_result(none):
+    out, lse = attune.op("softmax")(none, none, none, returns=("out", "lse"))
+    assert out.shape == none.shape and lse.shape == none.shape[:3]
+    gradients = attune.op("softmax").vjp(none, none, none, dout=none)
+    assert all(gradients[name].shape == none.shape for name in "qkv")
+
+
+def test_ids_may_be_booleans():
+    ids = np.array([True, True, False])
+    assert np.array_equal(attune.op("softmax")(X, X, X, mask=masks.documents(ids)), attune.op("softmax")(X, X, X, mask=masks.documents([1, 1, 0])))
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

@@ -1,7 +1,7 @@
 # Every public header stands alone. One source per header includes it twice and nothing else: a missing include or a missing
 # include guard does not compile. One more source includes all of them twice, and everything is linked into one program:
-# a definition that is not inline is a link error. And one that defines other people's macros first: names that windows.h, complex.h and
-# their like take from everybody. The quick tier has the last two sources alone.
+# a definition that is not inline is a link error. And one includes them after other people's macros (portability/macros.hpp). The quick
+# tier has the last two sources alone.
 
 # Headers that need more than attune::attune: <regex> <target>, tested where that target exists; the last that fits counts.
 set(attune_header_targets
@@ -39,17 +39,7 @@ function(attune_write_macro_test source)
   foreach(header IN LISTS A_HEADERS)
     string(APPEND ours "#include <${header}>\n")
   endforeach()
-  file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT "${theirs}
-#define min(a, b) (((a) < (b)) ? (a) : (b))
-#define max(a, b) (((a) > (b)) ? (a) : (b))
-#undef I
-#define I (__extension__ 1.0iF)
-#define small char
-#define near
-#define far
-#define interface struct
-#define ERROR 0
-${ours}")
+  file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT "${theirs}#include \"${CMAKE_CURRENT_SOURCE_DIR}/portability/macros.hpp\"\n${ours}")
 endfunction()
 
 function(attune_add_header_tests)
@@ -99,7 +89,9 @@ function(attune_add_header_tests)
     # -O0 and no -march: what is tested needs neither.
     get_target_property(warnings attune_dev_flags INTERFACE_COMPILE_OPTIONS)
     list(REMOVE_ITEM warnings -march=native)
-    target_compile_options(${objects} PRIVATE ${warnings} -O0)
+    # More warnings, for projects that have them and take attune by -I. g++ 12 warns of signs in every array of a template's extent.
+    target_compile_options(${objects} PRIVATE ${warnings} -O0 -Wundef -Wold-style-cast $<$<CXX_COMPILER_ID:GNU>:-Wuseless-cast>
+      $<$<CXX_COMPILER_ID:Clang>:-Wsign-conversion>)
     target_compile_definitions(${objects} PRIVATE ATTUNE_ALLOW_OLD_NAMES)
     target_link_libraries(${objects} PRIVATE ${target})
     target_link_libraries(attune_headers PRIVATE ${objects} ${target})

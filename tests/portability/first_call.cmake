@@ -46,13 +46,18 @@ function(attune_add_first_call name)
   set_tests_properties("${test}" PROPERTIES LABELS full SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
+# What projects add to these warnings, and take attune by -I. g++ warns of signs in every array of a template's extent.
+set(more_warnings -Wundef -Wold-style-cast)
+set(more_warnings_clang -Wsign-conversion)
 foreach(compiler g++ g++-14 clang++ clang++-16 clang++-19)
   find_program(program ${compiler} NO_CACHE)
+  string(REGEX REPLACE "[+-].*" "" family ${compiler})  # g, clang
   foreach(standard 20 2b 2c)
     if(program)
       execute_process(COMMAND "${program}" -std=c++${standard} -x c++ -fsyntax-only /dev/null RESULT_VARIABLE unknown OUTPUT_QUIET ERROR_QUIET)
       if(NOT unknown)
-        attune_add_first_call(${compiler}.c++${standard} COMPILER "${program}" FLAGS -std=c++${standard} -O0 -march=native)
+        attune_add_first_call(${compiler}.c++${standard} COMPILER "${program}" FLAGS -std=c++${standard} -O0 -march=native
+          ${more_warnings} ${more_warnings_${family}})
       endif()
     endif()
   endforeach()

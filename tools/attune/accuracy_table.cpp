@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <attune/core/number_text.hpp>
+
 #include "catalogue.hpp"
 #include "masks.hpp"
 #include "problem.hpp"
@@ -36,9 +38,7 @@ struct largest {
 };
 /// Two digits, or four where two would leave open on which side of 1 it lies.
 std::string cell(largest const& x) {
-  char text[96];
-  std::snprintf(text, sizeof text, " %.*g |", x.ratio < 0.995 ? 2 : 4, x.ratio);
-  return text;
+  return " " + attune::detail::number_text(x.ratio, x.ratio < 0.995 ? 2 : 4) + " |";
 }
 
 /// What an executor computes, and the formats that it can be stored in.

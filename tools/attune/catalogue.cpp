@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
+
+#include <attune/core/number_text.hpp>
 
 #include "recipes.hpp"
 
@@ -20,11 +21,7 @@ namespace {
 using aliases = std::map<std::string, std::string>;
 
 std::string fallback_of(std::string const& path, parameter const& p) {
-  if (p.is_set()) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.9g", p.at(0, 0, 0));
-    return digits;
-  }
+  if (p.is_set()) return attune::detail::number_text(p.at(0, 0, 0), 9);
   if (path.starts_with("kernel.") && path.ends_with(".scale")) return "1/√D";
   if (path == "normalizer.bias") return "−log K";
   return "";

@@ -3,8 +3,9 @@
 #include "verdict_page.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <sstream>
+
+#include <attune/core/number_text.hpp>
 
 #include "masks.hpp"
 #include "pictures.hpp"
@@ -23,11 +24,7 @@ tr.blind td{color:#888}.cause{border:2px solid;border-radius:.4em;padding:.5em .
 summary{cursor:pointer;margin:.5rem 0}code,pre{background:#f4f4f4;padding:.1em .3em}pre{overflow:auto;padding:.6em}
 </style>)";
 
-std::string short_number(double x) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%.3g", x);
-  return digits;
-}
+std::string short_number(double x) { return attune::detail::number_text(x, 3); }
 
 void row_of_table(std::ostringstream& to, testing::finding const& f) {
   bool const seen = f.tested && (f.parameter ? std::isfinite(f.power) : f.power < 1);

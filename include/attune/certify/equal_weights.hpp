@@ -30,7 +30,7 @@ class equal_weights {
     for (std::size_t n = 0; n < weights.size(); ++n) {
       if (weights[n] == 0 || weights[n] != weights[n]) continue;  // a NaN equals nothing
       auto const bits = std::bit_cast<std::uint64_t>(weights[n]);
-      std::size_t at = std::size_t((bits * 0x9e3779b97f4a7c15u) >> 20) & (size - 1);
+      std::size_t at = std::uint32_t((bits * 0x9e3779b97f4a7c15u) >> 20) & (size - 1);
       while (slots_[at] != none && weights[slots_[at]] != weights[n]) at = (at + 1) & (size - 1);
       std::size_t const first = slots_[at];
       if (first == none) {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstdio>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -15,6 +14,7 @@
 #include <type_traits>
 
 #include <attune/config.hpp>
+#include <attune/core/number_text.hpp>
 
 namespace attune {
 
@@ -33,18 +33,14 @@ class text_part {
         kind_(std::is_unsigned_v<Integer> ? kind::natural : kind::integer) {}
 
   void append_to(std::string& text) const {
-    if (kind_ == kind::words) {
+    if (kind_ == kind::words)
       text += words_;
-      return;
-    }
-    char digits[32];
-    if (kind_ == kind::natural)
-      std::snprintf(digits, sizeof digits, "%llu", integer_);
+    else if (kind_ == kind::natural)
+      text += std::to_string(integer_);
     else if (kind_ == kind::integer)
-      std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(integer_));
+      text += std::to_string(static_cast<long long>(integer_));
     else
-      std::snprintf(digits, sizeof digits, "%.9g", real_);
-    text += digits;
+      text += number_text(real_, 9);
   }
 
  private:

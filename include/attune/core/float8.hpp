@@ -50,7 +50,7 @@ struct float8_e4m3fn {
   constexpr explicit float8_e4m3fn(float x) : bits(detail::encode_float8<3, 7, 0x7f, 0x7f>(x)) {}
   /// The stored number, exactly; NaN stays NaN.
   constexpr explicit operator float() const {
-    return (bits & 0x7fu) == 0x7fu ? std::bit_cast<float>(0x7fc00000u | std::uint32_t(bits & 0x80u) << 24)
+    return (bits & 0x7fu) == 0x7fu ? std::bit_cast<float>(0x7fc00000u | (bits & 0x80u) << 24)
                                    : detail::decode_float8<3, 7>(bits);
   }
 };
@@ -66,7 +66,7 @@ struct float8_e5m2 {
   constexpr explicit operator float() const {
     if ((bits & 0x7fu) < 0x7cu) return detail::decode_float8<2, 15>(bits);
     std::uint32_t const size = (bits & 0x7fu) == 0x7cu ? 0x7f800000u : 0x7fc00000u;
-    return std::bit_cast<float>(size | std::uint32_t(bits & 0x80u) << 24);
+    return std::bit_cast<float>(size | (bits & 0x80u) << 24);
   }
 };
 

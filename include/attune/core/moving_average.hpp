@@ -91,21 +91,21 @@ class moving_average {
   static moving_average from_string(std::string const& text)
     requires std::is_floating_point_v<T>
   {
-    auto const require = [&](bool ok, char const* what) {
+    auto const demand = [&](bool ok, char const* what) {
       if (!ok)
         throw error("moving_average::from_string", "text", detail::text("the value \"", text, "\""),
                     detail::text("\"", format, " <momentum> <initial> <value> <count>\" with ", what));
     };
     std::string_view rest = text;
-    require(rest.starts_with(format), "that head");
+    demand(rest.starts_with(format), "that head");
     rest.remove_prefix(std::string_view(format).size());
     moving_average a;
     std::array<T*, 3> const numbers{&a.momentum_, &a.initial_, &a.value_};
-    for (T* number : numbers) require(take(rest, *number, std::chars_format::hex), "hexadecimal numbers");
-    require(take(rest, a.count_) && rest.empty(), "one whole number at the end");
-    require(a.momentum_ >= T(0) && a.momentum_ < T(1), "a momentum in [0, 1)");
-    require(finite(a.initial_) && finite(a.value_), "finite numbers");
-    require(a.count_ > 0 || (a.count_ == 0 && a.value_ == a.initial_), "a count >= 0, 0 only at the initial value");
+    for (T* number : numbers) demand(take(rest, *number, std::chars_format::hex), "hexadecimal numbers");
+    demand(take(rest, a.count_) && rest.empty(), "one whole number at the end");
+    demand(a.momentum_ >= T(0) && a.momentum_ < T(1), "a momentum in [0, 1)");
+    demand(finite(a.initial_) && finite(a.value_), "finite numbers");
+    demand(a.count_ > 0 || (a.count_ == 0 && a.value_ == a.initial_), "a count >= 0, 0 only at the initial value");
     return a;
   }
 

@@ -26,7 +26,7 @@ struct rotary_frequencies {
   /// theta^(-2 r / features) for r = 0 .. features/2 - 1 (RoFormer, Su et al. 2021). `features` is the even number of
   /// features that are turned.
   static rotary_frequencies plain(index_t features, double theta = 10000) {
-    require("plain", features, theta);
+    demand("plain", features, theta);
     rotary_frequencies f;
     for (index_t r = 0; r < features / 2; ++r) f.values.push_back(std::pow(theta, -2.0 * double(r) / double(features)));
     return f;
@@ -88,7 +88,7 @@ struct rotary_frequencies {
   }
 
  private:
-  static void require(char const* function, index_t features, double theta) {
+  static void demand(char const* function, index_t features, double theta) {
     if (features < 2 || features % 2 != 0)
       throw error(detail::text("rotary_frequencies::", function), "features", detail::text("the value ", features),
                   "an even number, at least 2");

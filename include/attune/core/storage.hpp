@@ -59,7 +59,7 @@ struct float16 {
   /// The stored number, exactly.
   ATTUNE_HD constexpr explicit operator float() const {
     constexpr std::uint32_t shift = 112u << 23;  // the difference of the exponent biases
-    std::uint32_t const sign = std::uint32_t(bits & 0x8000u) << 16, u = std::uint32_t(bits & 0x7fffu) << 13;
+    std::uint32_t const sign = (bits & 0x8000u) << 16, u = (bits & 0x7fffu) << 13;
     std::uint32_t to = u + shift;
     if (u >= 0x1fu << 23)  // infinity and NaN
       to += shift;

@@ -54,6 +54,13 @@
 
 #include <xsimd/xsimd.hpp>
 
+#if !defined(XSIMD_WITH_EMULATED)  // an xsimd that does not know of it
+#define XSIMD_WITH_EMULATED 0
+#endif
+#if !defined(XSIMD_WITH_SVE)
+#define XSIMD_WITH_SVE 0
+#endif
+
 // GCC bug 105593: intrinsics of AVX-512 warn wherever they are inlined, unless a function between is exempt.
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
 #pragma GCC diagnostic push

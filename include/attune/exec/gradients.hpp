@@ -221,13 +221,13 @@ ATTUNE_NOINLINE void pull_projections(std::span<operator_parameter const> parame
 /// tensor without elements is given and fails the check.
 template <class Op, class View>
 void check_cotangents(char const* function, cotangents<Op, View> const& d, problem_shape const& p) {
-  auto const check = [&](char const* name, View const& x, shape const& expected) {
+  auto const fits = [&](char const* name, View const& x, shape const& expected) {
     if (!x.absent()) require_shape(function, name, x.extents(), expected, ", the shape of the output");
   };
-  check("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
-  if constexpr (Op::has_lse) check("the gradient of lse", d.lse, {p.batch, p.heads, p.queries, 1});
+  fits("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
+  if constexpr (Op::has_lse) fits("the gradient of lse", d.lse, {p.batch, p.heads, p.queries, 1});
   if constexpr (Op::has_ground_weight)
-    check("the gradient of ground_weight", d.ground_weight, {p.batch, p.heads, p.queries, 1});
+    fits("the gradient of ground_weight", d.ground_weight, {p.batch, p.heads, p.queries, 1});
 }
 
 }  // namespace detail

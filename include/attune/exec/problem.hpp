@@ -134,7 +134,7 @@ ATTUNE_NOINLINE inline void require_terms(char const* function, std::string cons
 /// A policy that checks its own values. A concept, because nvcc rejects a requires-expression in a generic lambda.
 template <class Owner>
 concept checks_itself = requires(Owner const& owner, char const* function) {
-  { owner.check(function) } -> std::same_as<void>;
+  { (owner.check)(function) } -> std::same_as<void>;
 };
 
 /// Checks what a contraction requires of its inputs and of its policy's tables: as many features, columns or rows as
@@ -163,7 +163,7 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
         if (x.rows() != p.keys)
           throw error(function, name, text(x.rows(), " rows"), text(p.keys, ", one for each key"));
       if constexpr (Operand::place == table_place::of_distance) {
-        if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) owner.check(function);
+        if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) (owner.check)(function);
         auto const check_row = [&](index_t distance) {
           if (index_t const n = Operand::table_of::row(owner, distance); n < 0 || n >= x.rows())
             throw error(function, name, text(x.rows(), " rows"), text("a row ", n, " for the distance ", distance));
@@ -178,7 +178,7 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
         }
       }
       if constexpr (contraction::is_by_pair<Operand>) {
-        if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) owner.check(function);
+        if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) (owner.check)(function);
         if (where == memory_kind::host) check_pair_rows<Operand>(function, owner, path_of(tables, x), mask, p);
       }
     }
@@ -257,12 +257,12 @@ ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<in
                                           memory_kind where) {
   // Positions are exact in double, and their sums stay integers. With a 32-bit index_t: half of its range.
   constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
-  auto const check = [&](std::string const& name, index_t x) {
+  auto const within_limits = [&](std::string const& name, index_t x) {
     if (x > farthest || x < -farthest)
       throw error(function, name, text("the value ", x), text("a number in [", -farthest, ", ", farthest, "]"));
   };
   p.offset = offset.value_or(p.keys - p.queries);
-  check("offset", p.offset);
+  within_limits("offset", p.offset);
   if (!offsets.has_value()) return;
   if (offset.has_value())
     throw error(function, "offsets", "numbers next to an offset",
@@ -272,7 +272,7 @@ ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<in
                 text(p.batch, ", one for each batch element of out"));
   p.offsets = offsets->data();
   if (where == memory_kind::host)
-    for (index_t b = 0; b < p.batch; ++b) check(text("offsets[", b, "]"), p.offsets[b]);
+    for (index_t b = 0; b < p.batch; ++b) within_limits(text("offsets[", b, "]"), p.offsets[b]);
 }
 
 /// Checks the inputs, parameters and mask of an operator against `out`, the extents (B, H, Lq, Dv) of the output.
@@ -299,12 +299,12 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   check_offsets(function, in.offset, in.offsets, p, where);
   listing<Op> const all(op);
   check_listed<typename element_of<View>::type>(function, all.parameters, all.tables, p, where);
-  mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
+  (mask::check)(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
   [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
     (..., check_contraction(function, C{}, op.template owner<Index>(), all.tables, op.mask, p, where));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   check_masses(function, op, p, where);
-  if constexpr (checks_itself<typename Op::weight_gate_policy>) op.weight_gate.check(function);
+  if constexpr (checks_itself<typename Op::weight_gate_policy>) (op.weight_gate.check)(function);
   return p;
 }
 

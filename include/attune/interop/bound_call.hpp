@@ -154,12 +154,12 @@ struct bound_call {
   cotangents<op_type, View> cotangents_by(attune_tensor const* x, Read const& read, Rows const& rows) const {
     cotangents<op_type, View> d;
     d.out = read("the gradient of out", x[0]);
-    auto const require = [&](bool has, int n, char const* name) {
+    auto const demand = [&](bool has, int n, char const* name) {
       if (x[n].given && !has) throw error("call", name, "a tensor", "none: this operator has no such output");
     };
     constexpr char const *lse = "the gradient of lse", *ground = "the gradient of ground_weight";
-    require(op_type::has_lse, 1, lse);
-    require(op_type::has_ground_weight, 2, ground);
+    demand(op_type::has_lse, 1, lse);
+    demand(op_type::has_ground_weight, 2, ground);
     if constexpr (op_type::has_lse) d.lse = rows(lse, x[1]);
     if constexpr (op_type::has_ground_weight) d.ground_weight = rows(ground, x[2]);
     return d;

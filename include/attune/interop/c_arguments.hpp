@@ -110,7 +110,9 @@ class call_mask {
 
  private:
   static_assert(sizeof(index_t) == sizeof(std::int64_t), "attune: the C interface needs 64-bit indices");
-  static index_t const* indices(std::span<std::int64_t const> x) { return reinterpret_cast<index_t const*>(x.data()); }
+  static index_t const* indices(std::span<std::int64_t const> x) {
+    return static_cast<index_t const*>(static_cast<void const*>(x.data()));
+  }
   static std::span<std::int64_t const> ids(char const* name, attune_tensor const& x) {
     return dense<std::int64_t>(name, x);
   }
@@ -125,7 +127,7 @@ class call_mask {
   }
   mask::expression_node node(attune_call const& call, std::int64_t n) const {
     attune_mask_node const& m = call.mask[n];
-    auto const width = [](std::int64_t x) { return x == -1 ? mask::band::no_limit : index_t(x); };
+    auto const width = [](std::int64_t x) { return x == -1 ? mask::band::no_limit : x; };
     switch (m.kind) {
       case attune_mask_none:
         return {mask::none{}};
@@ -146,7 +148,7 @@ class call_mask {
       case attune_mask_documents: {
         auto const q = ids("the ids of queries", m.x), k = ids("the ids of keys", m.y);
         return {mask::documents(indices(q), index_t(q.size()), indices(k), index_t(k.size()),
-                                index_t(m.x.extents[0] * m.x.extents[1] * m.x.extents[2]))};
+                                m.x.extents[0] * m.x.extents[1] * m.x.extents[2])};
       }
       case attune_mask_ragged:
         return {packed(m, mask::none{})};

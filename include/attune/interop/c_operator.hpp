@@ -11,7 +11,6 @@
 // ATTUNE_C_TYPES chooses the element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
 #pragma once
 
-#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/core/number_text.hpp>
 #include <attune/exec/cpu/decode/decodable.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
@@ -109,9 +109,7 @@ struct operator_functions {
     auto const list = [&](char const* name) { all += std::string("], \"") + name + "\": [", comma = ""; };
     auto const quoted = [](std::string const& x) { return "\"" + x + "\""; };
     auto const number = [](double x) {
-      char digits[40];
-      std::snprintf(digits, sizeof digits, "%.17g", x);
-      std::string const text = digits;
+      std::string const text = attune::detail::number_text(x, 17);
       return text == "inf" ? "Infinity" : text == "-inf" ? "-Infinity" : text;
     };
     constexpr char const* sides[] = {"query", "key", "pair", "ground"};

@@ -57,7 +57,7 @@ int run_reference(attune_call const* c, void const* more, attune_text text) {
     write(double{}, "scores", to.scores, p.keys, &head::scores);
     write(double{}, "logits", to.logits, p.keys, &head::logits);
     write(double{}, "weights", to.weights, p.keys, &head::weights);
-    write((unsigned char)(0), "visible", to.visible, p.keys, &head::visible);
+    write(static_cast<unsigned char>(0), "visible", to.visible, p.keys, &head::visible);
   });
 }
 

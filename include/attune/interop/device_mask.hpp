@@ -28,7 +28,7 @@ class device_call_mask {
  private:
   static constexpr char const* expected =
       "full, causal, a window of keys, or two of these combined by & that count from the same end";
-  static index_t width(std::int64_t x) { return x == -1 ? policy::no_limit : index_t(x); }
+  static index_t width(std::int64_t x) { return x == -1 ? policy::no_limit : x; }
   static bool limited(policy const& m) { return m.before != policy::no_limit || m.after != policy::no_limit; }
   static index_t narrower(index_t a, index_t b) { return a < b ? a : b; }
 

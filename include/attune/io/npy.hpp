@@ -92,7 +92,14 @@ class npy_dictionary {
       fail(printable(text_.substr(at_)) + " at byte " + std::to_string(at_), printable(std::string(1, c)));
     ++at_;
   }
+  /// Whether a string follows. Skips the u that Python 2 writes before strings of Unicode.
+  bool finds_string() {
+    if ((next_is('u') || next_is('U')) && at_ + 1 < text_.size() && (text_[at_ + 1] == '\'' || text_[at_ + 1] == '"'))
+      ++at_;
+    return next_is('\'') || next_is('"');
+  }
   std::string string() {
+    finds_string();
     char const quote = next_is('"') ? '"' : '\'';
     take(quote);
     std::size_t const end = text_.find(quote, at_);
@@ -111,8 +118,7 @@ class npy_dictionary {
     from_.fail("header field 'fortran_order'", printable(text_.substr(at_)), "True or False");
   }
   element_type type(npy_options const& options) {
-    if (!next_is('\'') && !next_is('"'))
-      from_.fail("header field 'descr'", "a structured type", "one number per element");
+    if (!finds_string()) from_.fail("header field 'descr'", "a structured type", "one number per element");
     std::string const d = string();
     char const order = !d.empty() && std::strchr("<>=|", d[0]) != nullptr ? d[0] : '=';
     std::string const kind = d == "?" ? "b1" : d.substr(!d.empty() && d[0] == order ? 1 : 0);

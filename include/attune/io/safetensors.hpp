@@ -78,7 +78,7 @@ class safetensors_header {
     return stray("null");
   }
   bool boolean(bool) { return stray("true or false"); }
-  bool number_integer(nlohmann::json::number_integer_t x) { return stray(std::to_string(x)); }
+  bool number_integer(nlohmann::json::number_integer_t x) { return stray(x == 0 ? "-0" : std::to_string(x)); }
   bool number_float(nlohmann::json::number_float_t, std::string const& text) {
     return stray("the number " + printable(text));
   }
@@ -171,7 +171,9 @@ class safetensors_header {
   bool opens_ignored() {
     if (!ignored()) return false;
     ignore_next_ = false;
-    ++ignored_;
+    if (depth_ + ++ignored_ > deepest)
+      from_.fail(where(), attune::detail::text("more than ", deepest, " levels of lists and objects"),
+                 "a header that the format's own reader takes");
     return true;
   }
   bool closes_ignored() {
@@ -193,6 +195,8 @@ class safetensors_header {
                : field_ == "shape" ? "a list of extents >= 0"
                                    : "[begin, end]");
   }
+
+  static constexpr int deepest = 127;
 
   byte_source const& from_;
   safetensors_entry* entry_ = nullptr;
@@ -258,7 +262,7 @@ class safetensors_file {
     entries_ = std::move(parsed.entries);
     metadata_ = std::move(parsed.metadata);
     data_ = 8 + length;
-    check();
+    check_layout();
   }
 
   static std::string shape_of(detail::safetensors_entry const& e) {
@@ -266,7 +270,7 @@ class safetensors_file {
     for (std::size_t n = 0; n < e.extents.size(); ++n) s += (n == 0 ? "" : ", ") + std::to_string(e.extents[n]);
     return s + ")";
   }
-  void check() const {
+  void check_layout() const {
     std::uint64_t const size = from_.size() - data_;
     std::vector<std::pair<std::string const*, detail::safetensors_entry const*>> order;
     for (auto const& [name, e] : entries_) {

@@ -100,9 +100,9 @@ void decode_rows(cpu<T, Arch> const& exec, parameter const& tau, parameter const
   auto const rows = checked_rows(kv, tau, scale, in, to);
   using worker = row_decoder<T, Arch>;
   if constexpr (std::is_same_v<Window, certified>) {
-    worker check(kv);
+    worker of_rounding(kv);
     for (auto const& r : rows)
-      if (double const least = check.rounding(r) / 2; !(window.tolerance >= least))
+      if (double const least = of_rounding.rounding(r) / 2; !(window.tolerance >= least))
         throw error("decode", "tolerance", attune::detail::text("the value ", window.tolerance),
                     attune::detail::text("at least ", least, ", half of the rounding of head ", r.head));
   }

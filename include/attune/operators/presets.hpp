@@ -78,15 +78,15 @@ struct softmax_equivalent_bounds {
 /// most 2 kappa S + B, and softmax moves by at most a quarter of the spread of its logits. Each part gets epsilon; the
 /// lse moves by at most kappa (S + |gamma|) + B.
 inline principled_parameters softmax_equivalent(softmax_equivalent_bounds const& within) {
-  auto const require = [](bool ok, char const* name, double value, char const* expected) {
+  auto const demand = [](bool ok, char const* name, double value, char const* expected) {
     if (!ok) throw error("softmax_equivalent", name, detail::text("the value ", value), expected);
   };
-  require(within.epsilon > 0 && within.epsilon <= 1, "epsilon", within.epsilon, "a number in (0, 1]");
-  require(within.score_bound >= 0 && std::isfinite(within.score_bound), "score_bound", within.score_bound,
-          "a finite number >= 0");
-  require(within.gate_bound >= 0 && std::isfinite(within.gate_bound), "gate_bound", within.gate_bound,
-          "a finite number >= 0");
-  require(within.max_keys >= 1 && std::isfinite(within.max_keys), "max_keys", within.max_keys, "a finite number >= 1");
+  demand(within.epsilon > 0 && within.epsilon <= 1, "epsilon", within.epsilon, "a number in (0, 1]");
+  demand(within.score_bound >= 0 && std::isfinite(within.score_bound), "score_bound", within.score_bound,
+         "a finite number >= 0");
+  demand(within.gate_bound >= 0 && std::isfinite(within.gate_bound), "gate_bound", within.gate_bound,
+         "a finite number >= 0");
+  demand(within.max_keys >= 1 && std::isfinite(within.max_keys), "max_keys", within.max_keys, "a finite number >= 1");
   auto const softplus_inverse = [](double y) { return y + std::log(-std::expm1(-y)); };
   double const gamma = -(within.score_bound + 2);  // b <= epsilon <= 1 keeps every logit above it
   double const kappa = within.epsilon / (within.score_bound - gamma);

@@ -22,7 +22,7 @@ namespace detail {
 class mask_of {
  public:
   mask_of(char const* function, visibility const& sees, shape const& q, shape const& k) {
-    sees.check(function, q.position, k.position);
+    (sees.check)(function, q.position, k.position);
     hulls_ = sees.intervals(q.position, k.position);
   }
   mask::runtime operator()() const { return {hulls_.data(), {1, 1, index_t(hulls_.size()), 1}}; }

@@ -62,7 +62,7 @@ class visibility {
   }
 
   /// Throws attune::error unless documents fit the problem and their ids ascend.
-  void check(char const* function, index_t queries, index_t keys) const {
+  void(check)(char const* function, index_t queries, index_t keys) const {
     if (!documents_) return;
     check_ids(function, "documents of queries", query_document_, queries);
     check_ids(function, "documents of keys", key_document_, keys);

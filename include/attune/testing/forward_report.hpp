@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include <attune/core/error.hpp>
+#include <attune/core/number_text.hpp>
 
 namespace attune::testing {
 
@@ -65,13 +65,11 @@ inline std::ostream& operator<<(std::ostream& to, forward_report const& r) {
       to << "left out: " << l.left_out << '\n';
       continue;
     }
-    char number[32];
-    std::snprintf(number, sizeof number, "%.2g", l.share);
-    to << number << " of what is allowed";
+    to << attune::detail::number_text(l.share, 2) << " of what is allowed";
     if (!l.passed()) to << ", at " << l.where;
     to << '\n';
   }
-  return to << (r.passed() ? "forward agrees" : "FORWARD IS WRONG") << " (seed " << r.seed << ")\n";
+  return to << (r.passed() ? "forward agrees" : "FORWARD IS WRONG") << " (seed " << std::to_string(r.seed) << ")\n";
 }
 
 }  // namespace attune::testing

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include <attune/core/number_text.hpp>
 #include <attune/core/tensor.hpp>
 
 namespace attune::testing {
@@ -67,17 +69,15 @@ struct gradient_report {
 namespace detail {
 
 inline std::string printed(char const* route, gradient_error const& e) {
-  char number[32];
-  std::snprintf(number, sizeof number, "%.1e", e.largest);
-  std::string const s = std::string(route) + " " + number;
+  std::string const s =
+      std::string(route) + " " + attune::detail::number_text(e.largest, 1, std::chars_format::scientific);
   return e.passed() ? s : s + " at " + to_string(e.where) + " IS WRONG";
 }
 inline std::string printed(gradient_line const& l, std::size_t width) {
-  char number[32];
-  std::snprintf(number, sizeof number, "%8.1e", l.magnitude);
+  std::string const size = attune::detail::number_text(l.magnitude, 1, std::chars_format::scientific);
   std::string s = (l.passed() ? "ok    " : "WRONG ") + l.name;
   s.resize((std::max)(width, s.size()), ' ');
-  s += std::string("  up to ") + number;
+  s += "  up to " + std::string(8 - (std::min<std::size_t>)(8, size.size()), ' ') + size;
   if (l.differences.compared > 0) s += "; " + printed("differences", l.differences);
   if (l.cpu_double.compared > 0) s += "; " + printed("cpu<double>", l.cpu_double);
   if (l.cpu_float.compared > 0) s += "; " + printed("cpu<float>", l.cpu_float);
@@ -96,7 +96,7 @@ inline std::ostream& operator<<(std::ostream& to, gradient_report const& r) {
   to << (r.passed()        ? "gradients agree"
          : r.magnitude > 0 ? "GRADIENTS ARE WRONG"
                            : "NO GRADIENT: nothing moves the objective")
-     << " (seed " << r.seed << ")\n";
+     << " (seed " << std::to_string(r.seed) << ")\n";
   return to;
 }
 

@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include <attune/core/error.hpp>
+#include <attune/core/number_text.hpp>
 #include <attune/core/tensor.hpp>
 
 namespace attune::testing {
@@ -54,12 +54,9 @@ struct finding {
   }
   /// A number in the units of this finding as text, in percent if it is relative.
   std::string amount(double x, bool with_sign) const {
-    char text[48];
-    if (relative)
-      std::snprintf(text, sizeof text, with_sign ? "%+.3g %%" : "%.2g %%", 100 * x);
-    else
-      std::snprintf(text, sizeof text, with_sign ? "%+.4g" : "%.2g", x);
-    return text;
+    double const shown = relative ? 100 * x : x;
+    using attune::detail::number_text, attune::detail::signed_number_text;
+    return (with_sign ? signed_number_text(shown, relative ? 3 : 4) : number_text(shown, 2)) + (relative ? " %" : "");
   }
 };
 
@@ -155,20 +152,15 @@ std::string ranges(std::size_t n, Holds const& holds) {
 
 /// Prints the outcome, its reasons, the worst element of each output, and what would have been noticed.
 inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
-  char text[200];
+  using attune::detail::number_text, attune::detail::text;
   to << name_of(r.decision) << '\n';
   for (std::string const& reason : r.reasons) to << "  " << reason << '\n';
-  for (worst_element const& e : r.elements) {
-    std::snprintf(
-        text, sizeof text, "  %s: %td of %td outside the bound; worst error / bound %.3g at (%td, %td, %td, %td)\n",
-        e.output.c_str(), e.outside, e.count, e.ratio, e.place.batch, e.place.head, e.place.position, e.place.feature);
-    to << text;
-  }
-  for (energy_excess const& e : r.energies) {
-    std::snprintf(text, sizeof text, "  %s: the residuals are %.3g times what rounding leaves\n", e.output.c_str(),
-                  e.overall);
-    if (e.overall > 0) to << text;
-  }
+  for (worst_element const& e : r.elements)
+    to << text("  ", e.output, ": ", e.outside, " of ", e.count, " outside the bound; worst error / bound ",
+               number_text(e.ratio, 3), " at ", to_string(e.place), "\n");
+  for (energy_excess const& e : r.energies)
+    if (e.overall > 0)
+      to << "  " << e.output << ": the residuals are " << number_text(e.overall, 3) << " times what rounding leaves\n";
   if (r.decision == judgement::fail) {
     auto const where = [&](char const* what, std::vector<double> const& x) {
       auto const outside = [&](std::size_t n) { return !(x[n] <= 1); };
@@ -178,9 +170,9 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
       if (count == 0) return;
       to << "  outside at ";
       if (all.size() > 50)
-        to << "a " << what << ": " << count << " of " << x.size() << '\n';
+        to << text("a ", what, ": ", count, " of ", x.size(), "\n");
       else
-        to << what << ' ' << all << " of " << x.size() << '\n';
+        to << text(what, " ", all, " of ", x.size(), "\n");
     };
     where("query", r.by_query);
     where("head", r.by_head);
@@ -189,10 +181,7 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
       for (energy_map const& m : e.maps) {
         if (!e.found || m.times.size() > 32) continue;  // more are in the JSON
         to << "  " << e.output << ", times rounding, by " << m.by << ':';
-        for (double x : m.times) {
-          std::snprintf(text, sizeof text, " %.2g", x);
-          to << text;
-        }
+        for (double x : m.times) to << ' ' << number_text(x, 2);
         to << '\n';
       }
     if (!r.by_key.empty()) {
@@ -202,8 +191,9 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
         std::size_t const first = n * r.by_key.size() / blocks, last = (n + 1) * r.by_key.size() / blocks;
         double sum = 0;
         for (std::size_t j = first; j < last; ++j) sum += r.by_key[j];
-        std::snprintf(text, sizeof text, " %zu..%zu %+.2g %%", first, last - 1, 100 * sum / double(last - first));
-        to << text << (n + 1 < blocks ? "," : "\n");
+        to << text(" ", first, "..", last - 1, " ",
+                   attune::detail::signed_number_text(100 * sum / double(last - first), 2), " %",
+                   n + 1 < blocks ? "," : "\n");
       }
     }
     return to;

@@ -36,7 +36,7 @@ inline int allowed_processors() {
   int const all = (std::max)(1, int(std::thread::hardware_concurrency()));
 #if defined(__linux__)
   int most = 0;
-  for (pid_t thread : {pid_t(0), getpid()}) {
+  for (pid_t const thread : std::initializer_list<pid_t>{0, getpid()}) {
     cpu_set_t set;
     if (sched_getaffinity(thread, sizeof set, &set) == 0) most = (std::max)(most, CPU_COUNT(&set));
   }

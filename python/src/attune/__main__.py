@@ -72,11 +72,14 @@ def _load(name: str, text: str) -> Any:
     raise Error(f"attune: {name} is {text}, which has no {member}; expected one of {', '.join(names)}")
 
 
-def _whole(name: str, text: str) -> int:
+def _whole(name: str, text: str, least: int | None = None) -> int:
     try:
-        return int(text)
+        n = int(text)
     except ValueError:
         raise _Usage(f"{name} has the value {text!r}; expected a whole number") from None
+    if least is not None and n < least:
+        raise Error(f"attune: {name} has the value {n}; expected at least {least}")
+    return n
 
 
 def _wholes(name: str, text: str) -> Any:
@@ -95,13 +98,13 @@ def _sinks_and_width(text: str) -> masks.Mask:
 
 
 def _radius(text: str) -> masks.Mask:
-    n = _whole("mask=window", text)
+    n = _whole("mask=window", text, 0)  # masks.window takes -1 for no limit
     return masks.window(n, n)
 
 
 _MASKS = {
     "window": _radius,
-    "causal_window": lambda text: masks.window(_whole("mask=causal_window", text) - 1, 0),
+    "causal_window": lambda text: masks.window(_whole("mask=causal_window", text, 1) - 1, 0),
     "prefix": lambda text: masks.prefix(_whole("mask=prefix", text)),
     "sink_window": _sinks_and_width,
     "padding": lambda text: masks.padding(_wholes("mask=padding", text)),

@@ -5,6 +5,7 @@
 NumPy arrays and torch tensors are read directly, other arrays by DLPack.
 """
 
+import math
 import operator
 import sys
 
@@ -83,8 +84,10 @@ def view(name, x, place="cpu"):
     if is_torch(x):
         torch = sys.modules["torch"]
         refuse_nested(name, x)
-        if x.layout is not torch.strided or x.is_quantized:
+        if x.layout is not torch.strided:
             raise wrong(name, f"the layout {x.layout}", "a dense tensor")
+        if x.is_quantized:
+            raise wrong(name, f"the type {x.dtype}, a quantized tensor", "its numbers: x.dequantize()")
         if x.device.type != place:
             raise wrong(name, f"the device {x.device}", "a tensor on the CPU")
         code = _codes_of_torch().get(x.dtype)
@@ -92,6 +95,8 @@ def view(name, x, place="cpu"):
             raise wrong(name, f"the type {x.dtype}", "float32, float64, bfloat16 or float16")
         if x.is_conj() or x.is_neg():
             x = x.resolve_conj().resolve_neg()
+        if x._is_zerotensor():  # it has no memory
+            x = x.clone()
         return View(x.data_ptr(), tuple(x.shape), x.stride(), code, x)
     if isinstance(x, numpy.ndarray):
         _refuse_masked(name, x)
@@ -104,9 +109,10 @@ def view(name, x, place="cpu"):
         for axis, step in enumerate(x.strides):
             if step % size and x.shape[axis] > 1:
                 raise wrong(name, f"a stride of {step} bytes", f"a multiple of {size}, the size of an element")
-        return View(
-            x.__array_interface__["data"][0], x.shape, tuple([step // size for step in x.strides]), code, x
-        )
+        strides = [step // size for step in x.strides]
+        if not x.size:  # NumPy's are 0
+            strides = [max(1, math.prod(x.shape[axis + 1 :])) for axis in range(x.ndim)]
+        return View(x.__array_interface__["data"][0], x.shape, tuple(strides), code, x)
     if hasattr(x, "__dlpack__"):
         try:
             return view(name, numpy.from_dlpack(x))
@@ -131,13 +137,18 @@ def from_list(name, x):
     """A list or tuple of numbers as an array of float64; other arguments as they are."""
     if not isinstance(x, (list, tuple)):
         return x
-    try:
-        a = numpy.asarray(x)
-    except (RuntimeError, TypeError, ValueError):  # lists of several lengths; tensors that require gradients
-        a = None
-    if a is None or (a.size and a.dtype.kind not in "iuf"):
+    a = as_numpy(name, x, "a number or an array of numbers")
+    if a.size and a.dtype.kind not in "iuf":
         raise wrong(name, f"the value {x!r}", "a number or an array of numbers")
     return a.astype(numpy.float64)
+
+
+def as_numpy(name, x, expected):
+    """x as an array of NumPy."""
+    try:
+        return numpy.asarray(x)
+    except (RuntimeError, TypeError, ValueError):  # lists of several lengths; tensors that require gradients
+        raise wrong(name, f"the value {x!r}", expected) from None
 
 
 def copied(x):
@@ -151,17 +162,29 @@ def copied(x):
     return numpy.lib.stride_tricks.as_strided(once, x.shape, steps)
 
 
-def numbers_of_int64(name, x):
-    """A dense array of int64 with the numbers of x; copied only if x is something else."""
+_INTEGERS = "integers of 64 bits, and as many in each list"
+_NO_BOOLEANS = "integers. A table of booleans is a mask: masks.visible"
+
+
+def numbers_of_int64(name, x, kinds="iu"):
+    """A dense array of int64 with the numbers of x; copied only if x is something else. kinds: NumPy's letters of types."""
     if is_torch(x):
-        if x.dtype.is_floating_point or x.dtype.is_complex:
-            raise wrong(name, f"the type {x.dtype}", "integers")
-        return x.detach().cpu().to(sys.modules["torch"].int64).contiguous()
-    _refuse_masked(name, x)
-    a = numpy.asarray(x)
-    if a.size and a.dtype.kind not in "iub":
-        raise wrong(name, f"the type {a.dtype}", "integers")
-    return numpy.ascontiguousarray(a, dtype=numpy.int64)
+        torch = sys.modules["torch"]
+        if x.dtype.is_floating_point or x.dtype.is_complex or (x.dtype == torch.bool and "b" not in kinds):
+            raise wrong(name, f"the type {x.dtype}", _NO_BOOLEANS if x.dtype == torch.bool else "integers")
+        a = x.detach().cpu().to(torch.int64).contiguous()
+        wraps = str(x.dtype) == "torch.uint64" and bool((a < 0).any())
+    else:
+        _refuse_masked(name, x)
+        given = as_numpy(name, x, _INTEGERS)
+        if given.size and given.dtype.kind not in kinds:
+            expected = {"b": _NO_BOOLEANS, "O": _INTEGERS}.get(given.dtype.kind, "integers")
+            raise wrong(name, f"the type {given.dtype}", expected)
+        a = numpy.ascontiguousarray(given, dtype=numpy.int64)
+        wraps = given.dtype.kind == "u" and bool((a < 0).any())
+    if wraps:
+        raise wrong(name, "a number of at least 2**63", "integers below it")
+    return a
 
 
 def bytes_of(name, x):
@@ -174,7 +197,7 @@ def bytes_of(name, x):
         is_integer = not (x.dtype.is_floating_point or x.dtype.is_complex)
     else:
         _refuse_masked(name, x)
-        a = numpy.asarray(x)
+        a = as_numpy(name, x, f"{expected}, and as many in each list")
         is_bytes, is_integer = a.dtype in (numpy.bool_, numpy.uint8), a.dtype.kind in "iu"
     if is_bytes:
         return a
@@ -214,6 +237,7 @@ def empty_like(x, shape, code=None):
 __all__ = [
     "CODES",
     "View",
+    "as_numpy",
     "bytes_of",
     "copied",
     "empty_like",

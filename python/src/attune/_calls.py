@@ -193,7 +193,7 @@ class Call:
     def _extent_of_rows(self, d):
         """(B, H, Lq, Dv) of out."""
         b, h, q, w = self._extent_of_inputs(d)
-        return b, max(h // d.heads_each, 1), q, w
+        return b, max(h // d.heads_each, min(h, 1)), q, w
 
     def _extent_of_inputs(self, d):
         batch, heads, queries, values = 1, 1, 1, 0

@@ -62,9 +62,11 @@ class DeviceCall(Call):
         return [_abi.TYPES[code] for code in _TYPES]
 
     def _offsets(self, offset):
-        if not is_torch(offset) or offset.dtype.is_floating_point or offset.dtype.is_complex:
-            raise wrong("offset", f"the type {type(offset).__name__}", f"integers, as a tensor on {self.device.place}")
-        return offset.to(sys.modules["torch"].int64).contiguous()
+        torch = sys.modules["torch"]
+        if not is_torch(offset) or offset.dtype.is_floating_point or offset.dtype.is_complex or offset.dtype == torch.bool:
+            got = offset.dtype if is_torch(offset) else type(offset).__name__
+            raise wrong("offset", f"the type {got}", f"integers, as a tensor on {self.device.place}")
+        return offset.to(torch.int64).contiguous()
 
 
 def forward(operator, fields, named, mask, offset, layout, returns, device):

@@ -9,7 +9,7 @@ import sys
 import numpy
 
 from . import _abi, _plans, masks
-from ._arrays import View, index_of, is_array, is_torch, numbers_of_int64, view, wrong
+from ._arrays import View, as_numpy, from_list, index_of, is_array, is_torch, numbers_of_int64, view, wrong
 from ._calls import Call
 
 _ADDRESS = struct.Struct("=Q").pack_into
@@ -39,6 +39,7 @@ def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset,
     table = None if page_table is None else _table(page_table)
     if lengths is not None:
         lengths = _lengths(lengths, len(table) if table is not None else _batch(v))
+    scales = [from_list(f"{name}_scale", x) for name, x in zip("kv", scales)]
     arrays = (("q", q), ("k", k), ("v", v), *named.items())
     known = _plans.signature(arrays)
     key = None
@@ -182,9 +183,10 @@ def _check_types(d, call, k, v):
 
 def _table(x):
     """Page numbers as a dense array of int32. Numbers that int32 does not have become others that are no page."""
-    a = x.detach().cpu().numpy() if is_torch(x) else numpy.asarray(x)
+    expected = "integers, and as many for each sequence: fill with -1"
+    a = x.detach().cpu().numpy() if is_torch(x) else as_numpy("page_table", x, expected)
     if a.dtype.kind not in "iu":
-        raise wrong("page_table", f"the type {a.dtype}", "integers")
+        raise wrong("page_table", f"the type {a.dtype}", expected)
     if a.ndim != 2:
         raise wrong("page_table", f"{a.ndim} axes", "2: (batch, pages of a sequence)")
     if a.dtype != numpy.int32:

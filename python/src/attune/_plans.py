@@ -93,6 +93,8 @@ class Plan:
                 results.append(x)
         status = self.run_forward()
         if status:
+            if not (words[a] and words[b] and words[c]):  # a tensor without memory: view() knows what it is
+                return None
             _abi.check(status)
         return results
 
@@ -170,7 +172,7 @@ def new():
 
 def plain_tensor(x, torch):
     """Whether x is a tensor whose memory can be read as it is."""
-    return x.is_cpu and not x.is_nested and not x.is_neg() and x.layout is torch.strided
+    return x.is_cpu and not x.is_nested and not x.is_neg() and x.layout is torch.strided and not x._is_zerotensor()
 
 
 def signature(items, grads=True):

@@ -145,7 +145,7 @@ def _number(name, x, least):
     if n is None:
         raise wrong(name, f"the value {x!r}", "an integer")
     if not least <= n < 2**62:
-        raise wrong(name, f"the value {n}", f"an integer of at least {least}")
+        raise wrong(name, f"the value {n}", f"an integer of at least {least}, below 2**62")
     return n
 
 
@@ -153,8 +153,8 @@ def _width(name, x):
     return -1 if x is None or index_of(x) == -1 else _number(name, x, 0)
 
 
-def _numbers(name, x):
-    return copied(numbers_of_int64(name, x))
+def _numbers(name, x, kinds="iu"):
+    return copied(numbers_of_int64(name, x, kinds))
 
 
 def _tensor(kind, array):
@@ -219,8 +219,8 @@ def documents(ids: Any, key_ids: Any = None) -> Mask:
     causal(), window() and the like count positions of the whole call next to it. That is right where queries are the
     last of the keys, or where the call has offset=. Else use from_cu_seqlens.
     """
-    x = _numbers("ids", ids)
-    y = x if key_ids is None else _numbers("key_ids", key_ids)
+    x = _numbers("ids", ids, "iub")
+    y = x if key_ids is None else _numbers("key_ids", key_ids, "iub")
     for name, a in (("ids", x), ("key_ids", y)):
         if a.ndim not in (1, 2):
             raise wrong(name, f"{a.ndim} axes", "1 or 2: (L) or (B, L)")

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ._arrays import as_numpy
+
 
 def plain(features: int, theta: float = 10000.0) -> Any:
     """theta^(-2 r / features), r = 0 .. features / 2 - 1 (RoFormer)."""
@@ -58,7 +60,9 @@ def angles(frequencies: Any, positions: Any, factor: float = 1.0) -> Any:
 
     positions: their number, for 0, 1, ...; or an array of numbers, (L) or (B, L). factor: multiplies all.
     """
-    p = np.arange(positions) if np.ndim(positions) == 0 else np.asarray(positions)
+    p = as_numpy("positions", positions, "a number, or positions in lists of one length")
+    if p.ndim == 0:
+        p = np.arange(positions)
     if p.ndim == 2:
         p = p[:, None]
     turn = p[..., None].astype(np.float64) * np.asarray(frequencies, np.float64)

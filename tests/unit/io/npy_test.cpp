@@ -56,6 +56,10 @@ TEST_SUITE("io_npy") {
     CHECK(read(npy(header("<f4", "(1, 1, 1, 1, 6)"), six)).extents.size() == 5);
     CHECK(read(npy("{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"<f4\"}", six)).extents.size() == 2);
     CHECK(read(npy(header("<f4", "(2L, 3L)"), six)).extents == std::vector<index_t>{2, 3});
+    CHECK(read(npy("{u'descr': u'<f4', U'fortran_order': False, u\"shape\": (2L, 3L)}", six)).extents.size() == 2);
+    CHECK(says(refused_header("{b'descr': '<f4', 'fortran_order': False, 'shape': (6,)}"), "at byte 1"));
+    CHECK(says(refused_header("{'descr': u, 'fortran_order': False, 'shape': (6,)}"), "a structured type"));
+    CHECK(says(refused_header("{'descr': u"), "a structured type"));
   }
 
   TEST_CASE("Words of 16 bits become bfloat16 when the caller says so") {

@@ -113,6 +113,7 @@ TEST_SUITE("io_safetensors") {
     CHECK(says(shaped("[9223372036854775808]"), "expected a size below 2^64 bits"));
     CHECK(says(shaped("[4294967296,4294967296,0]"), "expected a size below 2^64 bits"));
     CHECK(says(shaped("[-2]"), "expected a list of extents >= 0"));
+    CHECK(says(shaped("[-0]"), "has -0; expected a list of extents >= 0"));
     CHECK(says(shaped("[\"2\"]"), "the string '2'"));
     CHECK(says(shaped("2"), "expected a list of extents"));
     CHECK(says(shaped("[[2]]"), "a list"));
@@ -137,6 +138,13 @@ TEST_SUITE("io_safetensors") {
          {"1", "null", "[1,{\"shape\":[[]]}]", "{\"dtype\":{\"a\":[\"b\",1.5,true]}}"})  // a key that means nothing
       CHECK(refused(saying(R"("dtype":"F32","x":)" + std::string(other) +
                            R"(,"shape":[2],"data_offsets":[0,8],"x":2)")) == "");
+    auto const deep = [](std::size_t levels) {  // the format's own reader takes 127 levels
+      std::string const x = std::string(levels - 2, '[') + std::string(levels - 2, ']');
+      return refused(saying(R"("dtype":"F32","x":)" + x + R"(,"shape":[2],"data_offsets":[0,8])"));
+    };
+    CHECK(deep(127) == "");
+    CHECK(says(deep(128), "tensor 't', 'x' has more than 127 levels of lists and objects"));
+    CHECK(says(deep(100000), "more than 127 levels"));
     CHECK(says(refused(saying(R"("dtype":"F32","shape":[2])")), "tensor 't' has no data_offsets"));
     CHECK(says(refused(saying(R"("dtype":"F32","data_offsets":[0,8])")), "no shape"));
     CHECK(says(refused(saying(R"("shape":[2],"data_offsets":[0,8])")), "no dtype"));

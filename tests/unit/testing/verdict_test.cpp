@@ -3,6 +3,7 @@
 //
 // The verdict passes correct kernels and names what was planted. `full`: 1,000 random problems and the table of all
 // mutations.
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <string>

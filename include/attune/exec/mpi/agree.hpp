@@ -43,8 +43,8 @@ inline std::vector<std::string> unpacked(std::vector<char> const& bytes) {
     std::uint64_t n = 0;
     std::memcpy(&n, bytes.data() + at, sizeof n);
     at += sizeof n;
-    texts.emplace_back(bytes.data() + at, std::size_t(n));
-    at += std::size_t(n);
+    texts.emplace_back(bytes.data() + at, n);
+    at += n;
   }
   return texts;
 }
@@ -54,7 +54,7 @@ inline std::vector<std::string> broadcast_texts(communicator const& ranks, std::
   std::vector<char> bytes = ranks.rank() == root ? packed(mine) : std::vector<char>();
   std::uint64_t count = bytes.size();
   ranks.broadcast(std::span(&count, 1), root);
-  bytes.resize(std::size_t(count));
+  bytes.resize(count);
   ranks.broadcast(std::span(bytes), root);
   return unpacked(bytes);
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/core/number_text.hpp>
 #include <attune/core/type_name.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 #include <attune/exec/problem_shape.hpp>
@@ -43,13 +44,6 @@ class number_hash {
  private:
   std::uint64_t state_ = 0xcbf29ce484222325u;
 };
-
-/// A number with all its digits.
-inline std::string all_digits(double x) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%.17g", x);
-  return digits;
-}
 
 }  // namespace detail
 
@@ -93,7 +87,7 @@ class call_facts {
   }
   /// A real number; compared with all its digits.
   call_facts& add(std::string_view argument, std::string_view property, double value) {
-    return add(argument, property, std::string_view(detail::all_digits(value)));
+    return add(argument, property, std::string_view(attune::detail::number_text(value, 17)));
   }
   /// Extents.
   call_facts& add(std::string_view argument, shape const& extents) {
@@ -126,7 +120,7 @@ class call_facts {
       std::string const argument = "parameter " + p.path();
       add(argument, "the value",
           std::string_view(!p.at->is_set()        ? "of its default"
-                           : p.at->is_number()    ? detail::all_digits(p.at->at(0, 0, 0))
+                           : p.at->is_number()    ? attune::detail::number_text(p.at->at(0, 0, 0), 17)
                            : p.at->is_average()   ? "of a moving average"
                            : p.at->is_projected() ? "of a projection"
                                                   : "of a view"));

@@ -29,10 +29,10 @@ template <class T>
 using running_sums = std::span<std::type_identity_t<T> const>;
 
 /// stream() of the CPU executor, whose ordered sums begin with `running`.
-template <class T, class Arch, class Op, class Emit>
+template <class T, class Arch, class Op, class OnTile>
 void stream_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
                  problem_shape const& window, key_interval keys, head_choice const& runs, running_sums<T> running,
-                 Emit const& emit) {
+                 OnTile const& on_tile) {
   if constexpr (has_ordered_sums<Op>) {
     using tile = exec_cpu::row_tile<T, Arch, Op>;
     auto const rows = std::size_t(window.batch * window.heads * window.row_count());
@@ -48,9 +48,9 @@ void stream_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T con
           exec_cpu::gate_values<T, Arch>(op, in, p, b, h, first, last - first, memory.gated);
           exec_cpu::accumulate_block<Op>(tiles, in, in, p, b, h, first, last, keys.last, memory);
         },
-        emit);
+        on_tile);
   } else {
-    exec_cpu::stream(exec, op, in, p, keys, runs, emit);
+    exec_cpu::stream(exec, op, in, p, keys, runs, on_tile);
   }
 }
 

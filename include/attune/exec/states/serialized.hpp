@@ -129,20 +129,20 @@ void read_states_header(byte_reader& from, std::int64_t kind, bool second, probl
   from.numbers(magic, sizeof magic, "the word ATTUNEST");
   if (std::string_view(magic, sizeof magic) != states_magic)
     from.fail("other first bytes than states", "bytes of to_bytes or of write_states");
-  auto const require = [&](char const* what, std::int64_t expected) {
+  auto const demand = [&](char const* what, std::int64_t expected) {
     if (std::int64_t const got = from.integer(what); got != expected)
       from.fail(attune::detail::text(what, " ", got), attune::detail::text(expected));
   };
-  require("format version", states_version);
-  require("the kind of states (1 rows, 2 candidate sets)", kind);
-  require("numbers with bits", std::int64_t(8 * sizeof(T)));
-  require("the number of arrays", second ? 6 : 5);
-  require("batch extent", p.batch);
-  require("query heads", p.heads);
-  require("the first query", p.first_query);
-  require("queries", p.queries);
-  require("keys", p.keys);
-  require("value features", p.value_width);
+  demand("format version", states_version);
+  demand("the kind of states (1 rows, 2 candidate sets)", kind);
+  demand("numbers with bits", std::int64_t(8 * sizeof(T)));
+  demand("the number of arrays", second ? 6 : 5);
+  demand("batch extent", p.batch);
+  demand("query heads", p.heads);
+  demand("the first query", p.first_query);
+  demand("queries", p.queries);
+  demand("keys", p.keys);
+  demand("value features", p.value_width);
   std::string const expected = readable_name(typeid(Normalizer)), got = from.text("the name of the normalizer");
   if (got != expected) from.fail("the normalizer " + got, expected);
 }

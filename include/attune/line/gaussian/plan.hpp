@@ -114,8 +114,7 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
   std::vector<double> away_of;
   for (double const x : q) away_of.push_back(nearest(x));
   auto const count_below = [&](double x, bool closed) {
-    return index_t((closed ? std::upper_bound(k.begin(), k.end(), x) : std::lower_bound(k.begin(), k.end(), x)) -
-                   k.begin());
+    return (closed ? std::upper_bound(k.begin(), k.end(), x) : std::lower_bound(k.begin(), k.end(), x)) - k.begin();
   };
   double const n = double(k.size());
   // A query far from every key gets its own box: its window is narrow, but with its neighbors it would be as wide as

@@ -32,7 +32,7 @@ struct dropout {
 
   static constexpr auto parameters() { return std::tuple<>{}; }
   /// Throws attune::error unless the rate is in [0, 1).
-  void check(char const* function) const {
+  void(check)(char const* function) const {
     if (!(rate >= 0 && rate < 1))
       throw error(function, "rate of gate::dropout", attune::detail::text("the value ", rate), "a number in [0, 1)");
   }

@@ -32,7 +32,7 @@ struct relative_bias {
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() { return std::array{listed("values", &relative_bias::values, table_width::one)}; }
 
-  void check(char const* function) const {
+  void(check)(char const* function) const {
     if (values.rows() % 2 == 0)
       throw error(function, "table values", attune::detail::text(values.rows(), " rows"), "an odd number: 2 M + 1");
   }
@@ -72,7 +72,7 @@ struct t5_bias {
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() { return std::array{listed("values", &t5_bias::values, table_width::one)}; }
 
-  void check(char const* function) const {
+  void(check)(char const* function) const {
     index_t const buckets = bidirectional ? values.rows() / 2 : values.rows();
     if (bidirectional && values.rows() % 2 != 0)
       throw error(function, "table values", attune::detail::text(values.rows(), " rows"), "an even number of buckets");

@@ -25,7 +25,7 @@ struct band {
     index_t const at = from_start ? r.query : r.position;
     return {detail::minus(at, before), after == no_limit ? r.keys : detail::plus(at + 1, after)};
   }
-  void check(mask_shape const&) const {
+  void(check)(mask_shape const&) const {
     if (before < 0 || after < 0)
       throw error("mask::band", "(before, after)", attune::detail::text("the value (", before, ", ", after, ")"),
                   "two numbers of at least 0");

@@ -37,7 +37,7 @@ struct block_sparse {
     while (e < across && line[e] != 0) ++e;
     return {b * key_block_, e * key_block_};
   }
-  void check(mask_shape const& s) const {
+  void(check)(mask_shape const& s) const {
     attune::detail::require_readable(
         "mask::block_sparse", "table", in_vector_, s,
         "an array that the device reads: block_sparse(table, entries, query_block, key_block, heads)");

@@ -27,9 +27,9 @@ struct intersection {
           from, [&](index_t at) { return common(r, at); },
           [&](index_t j) { return shows(first, r, j) && shows(second, r, j); });
   }
-  void check(mask_shape const& s) const {
-    mask::check(first, s);
-    mask::check(second, s);
+  void(check)(mask_shape const& s) const {
+    (mask::check)(first, s);
+    (mask::check)(second, s);
   }
 
  private:
@@ -92,9 +92,9 @@ struct union_of {
     }
     return u;
   }
-  void check(mask_shape const& s) const {
-    mask::check(first, s);
-    mask::check(second, s);
+  void(check)(mask_shape const& s) const {
+    (mask::check)(first, s);
+    (mask::check)(second, s);
   }
 };
 

@@ -105,10 +105,11 @@ concept MaskPolicy = requires {
 } && (M::role == policy_role::mask) && std::is_trivially_copyable_v<M> && DeclaresMaskForm<M> && OffersItsForm<M>;
 
 /// A mask over arrays declares `static constexpr bool checks_shape = true` and offers `void check(mask_shape) const`.
+/// The parentheses around this name here and elsewhere keep macros check(x) away, which macOS and Unreal Engine have.
 template <class M>
 concept ChecksShape = requires { requires M::checks_shape; };
 template <class M>
-concept OffersCheck = requires(M const& m, mask_shape s) { m.check(s); };
+concept OffersCheck = requires(M const& m, mask_shape s) { (m.check)(s); };
 
 /// A predicate that scans parts of a row declares `static constexpr bool bounds_keys = true` and offers
 /// `key_interval may_see(mask_row, from) const`: the first interval ending after `from` in which the row may see keys.
@@ -201,8 +202,8 @@ ATTUNE_HD constexpr bool sees(M const& m, mask_row const& r, index_t j) {
 
 /// Throws attune::error if the mask's arrays do not fit the problem.
 template <class M>
-void check(M const& m, mask_shape const& s) {
-  if constexpr (ChecksShape<M>) m.check(s);
+void(check)(M const& m, mask_shape const& s) {
+  if constexpr (ChecksShape<M>) (m.check)(s);
 }
 
 }  // namespace mask

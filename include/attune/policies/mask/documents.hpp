@@ -49,17 +49,17 @@ struct documents {
   }
   /// Throws attune::error unless the ids of each batch element ascend.
   void check_order(char const* function, mask_shape const& s) const {
-    auto const check = [&](char const* of, index_t const* ids, index_t count) {
+    auto const fits = [&](char const* of, index_t const* ids, index_t count) {
       for (index_t n = 1; n < batch_ * count; ++n)
         if (n % count != 0 && ids[n] < ids[n - 1])
           throw error(function, attune::detail::text("mask::documents of ", of),
                       attune::detail::text("id ", ids[n], " after ", ids[n - 1], " at position ", n % count),
                       "ids that ascend: the keys that a query sees are one interval here");
     };
-    check("queries", query_, s.queries);
-    check("keys", key_, s.keys);
+    fits("queries", query_, s.queries);
+    fits("keys", key_, s.keys);
   }
-  void check(mask_shape const& s) const {
+  void(check)(mask_shape const& s) const {
     attune::detail::require_readable(
         "mask::documents", "the array of ids", in_vectors_, s,
         "an array that the device reads: documents(of_queries, queries, of_keys, keys, batch)");

@@ -41,7 +41,7 @@ struct composed {
 
   key_interval next(mask_row const& r, index_t from) const;
   /// Throws attune::error on a device, on a node that names itself or a later one, and where a mask does not fit.
-  void check(mask_shape const& s) const;
+  void(check)(mask_shape const& s) const;
 
  private:
   /// The first interval of node n that ends after `from`, within [from, until).
@@ -76,7 +76,7 @@ inline key_interval composed::next(mask_row const& r, index_t from) const {
   from = detail::at_least(from, 0);
   return count == 0 ? key_interval{from, r.keys} : of(count - 1, r, from, r.keys);
 }
-inline void composed::check(mask_shape const& s) const {
+inline void(composed::check)(mask_shape const& s) const {
   if (s.memory == memory_kind::device)
     throw error("mask::composed", "memory", "a device", "the host: compose the mask at compile time");
   for (index_t n = 0; n < count; ++n)
@@ -88,7 +88,7 @@ inline void composed::check(mask_shape const& s) const {
                           attune::detail::text("the indices ", m.first, " and ", m.second),
                           attune::detail::text("two numbers in [0, ", n, ")"));
           } else {
-            mask::check(m, s);
+            (mask::check)(m, s);
           }
         },
         nodes[n].is);

@@ -28,7 +28,7 @@ struct padding {
   }
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, lengths[r.batch]}; }
-  void check(mask_shape const& s) const {
+  void(check)(mask_shape const& s) const {
     attune::detail::require_readable("mask::padding", "lengths", in_vector_, s,
                                      "an array that the device reads: padding(lengths, count)");
     if (batch != s.batch)

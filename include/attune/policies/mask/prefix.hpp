@@ -18,7 +18,7 @@ struct prefix {
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
     return {0, detail::at_least(length, r.position + 1)};
   }
-  void check(mask_shape const&) const {
+  void(check)(mask_shape const&) const {
     if (length < 0) throw error("mask::prefix", "length", attune::detail::text("the value ", length), "at least 0");
   }
 };

@@ -75,7 +75,7 @@ struct ragged {
   {
     return shown(r, from);
   }
-  void check(mask_shape const& s) const {
+  void(check)(mask_shape const& s) const {
     attune::detail::require_readable("mask::ragged", "the array of offsets", in_vectors_, s,
                                      "an array that the device reads: ragged(cu_seqlens_q, cu_seqlens_k, sequences)");
     if (k_entries_ != q_entries_)
@@ -84,12 +84,12 @@ struct ragged {
     if (q_entries_ < 1)
       throw error("mask::ragged", "cu_seqlens_q", attune::detail::text(q_entries_, " entries"),
                   "at least 1: one more than there are sequences");
-    if (s.memory == memory_kind::device) return mask::check(within_, {s.batch, s.heads, s.queries, s.keys, s.memory});
+    if (s.memory == memory_kind::device) return (mask::check)(within_, {s.batch, s.heads, s.queries, s.keys, s.memory});
     check_offsets("cu_seqlens_q", q_, s.queries, "queries");
     check_offsets("cu_seqlens_k", k_, s.keys, "keys");
     for (index_t n = 0; n + 1 < q_entries_; ++n)
-      mask::check(within_, {s.batch, s.heads, index_t(q_[n + 1]) - index_t(q_[n]), index_t(k_[n + 1]) - index_t(k_[n]),
-                            s.memory});
+      (mask::check)(within_, {s.batch, s.heads, index_t(q_[n + 1]) - index_t(q_[n]),
+                              index_t(k_[n + 1]) - index_t(k_[n]), s.memory});
   }
 
  private:

@@ -42,7 +42,7 @@ struct runtime {
     while (e < k.last && line[e] != 0) ++e;
     return {k.first, e};
   }
-  void check(mask_shape const& s) const {
+  void(check)(mask_shape const& s) const {
     auto fits = [&](shape const& x) {
       return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads);
     };

@@ -22,7 +22,7 @@ struct sink_window {
     if (from < sinks) return {0, sinks};
     return {recent, end};
   }
-  void check(mask_shape const&) const {
+  void(check)(mask_shape const&) const {
     if (sinks < 0 || width < 1)
       throw error("mask::sink_window", "(sinks, width)", attune::detail::text("the value (", sinks, ", ", width, ")"),
                   "sinks >= 0 and width >= 1");

@@ -19,7 +19,7 @@ struct causal_window {
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
     return {detail::minus(r.position + 1, width), r.position + 1};
   }
-  void check(mask_shape const&) const {
+  void(check)(mask_shape const&) const {
     if (width < 1) throw error("mask::causal_window", "width", attune::detail::text("the value ", width), "at least 1");
   }
 };
@@ -34,7 +34,7 @@ struct window {
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
     return {detail::minus(r.position, radius), detail::plus(r.position + 1, radius)};
   }
-  void check(mask_shape const&) const {
+  void(check)(mask_shape const&) const {
     if (radius < 0) throw error("mask::window", "radius", attune::detail::text("the value ", radius), "at least 0");
   }
 };

@@ -23,7 +23,7 @@ struct visible_table {
     return table(e.batch == 1 ? 0 : r.batch, e.head == 1 ? 0 : r.head, e.position == 1 ? 0 : r.query,
                  e.feature == 1 ? 0 : j) != 0;
   }
-  void check(mask_shape const& s) const {
+  void(check)(mask_shape const& s) const {
     shape const& e = table.extents();
     auto const fits = [](index_t extent, index_t wanted) { return extent == 1 || extent == wanted; };
     if (!fits(e.batch, s.batch) || !fits(e.head, s.heads) || !fits(e.position, s.queries) || !fits(e.feature, s.keys))

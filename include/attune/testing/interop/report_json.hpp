@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <attune/core/number_text.hpp>
 #include <attune/testing/verdict_report.hpp>
 
 namespace attune::testing {
@@ -41,9 +42,7 @@ inline std::string json_of(index_t x) { return std::to_string(x); }
 /// A number with all its digits.
 inline std::string json_of(double x) {
   if (!std::isfinite(x)) return std::isnan(x) ? "\"nan\"" : x > 0 ? "\"inf\"" : "\"-inf\"";
-  char digits[40];
-  std::snprintf(digits, sizeof digits, "%.17g", x);
-  std::string text = digits;
+  std::string const text = attune::detail::number_text(x, 17);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 

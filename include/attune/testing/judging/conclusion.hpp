@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include <attune/core/number_text.hpp>
 #include <attune/core/stable_sort.hpp>
 #include <attune/testing/projection.hpp>
 
@@ -59,13 +59,6 @@ inline std::string words_of_nan(verdict_report const& r) {
     all += (all.empty() ? "" : ", ") + how_many + " elements of " + e.output + " are NaN";
   }
   return all;
-}
-
-/// A number with three digits.
-inline std::string rounded_text(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
 }
 
 /// Results that a kernel stores in fp64 and computed in fp32. `within`: whether all are within the bounds of a
@@ -131,8 +124,9 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
     }
     if (high != nullptr && (!report.caused || report.share < 0.6))
       say(high->output + attune::detail::text(": the residuals", high->where.empty() ? "" : " ", high->where, " are ",
-                                              rounded_text(high->times), " times what rounding leaves (at most ",
-                                              rounded_text(high->limit), " in a correct kernel)"));
+                                              attune::detail::number_text(high->times, 3),
+                                              " times what rounding leaves (at most ",
+                                              attune::detail::number_text(high->limit, 3), " in a correct kernel)"));
     for (worst_element const& e : report.elements)
       if (e.outside > 0)
         say(e.output + attune::detail::text(" at (", e.place.batch, ", ", e.place.head, ", ", e.place.position, ", ",
@@ -140,7 +134,7 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
     if (!outside)
       say(attune::detail::text(
           "statistical: every element is within its bound; of the reports on correct kernels, at most ",
-          rounded_text(report.false_alarms), " say FAIL like this"));
+          attune::detail::number_text(report.false_alarms, 3), " say FAIL like this"));
     return;
   }
   if (report.condition > limit) {

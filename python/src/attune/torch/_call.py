@@ -208,7 +208,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
 
 def _listed(name, x):
     try:
-        return torch.tensor(x, dtype=torch.float64)
+        return torch.tensor(x, dtype=torch.float64, device="cpu")
     except (TypeError, ValueError):
         raise wrong(name, f"the value {x!r}", "a number or an array of numbers") from None
 

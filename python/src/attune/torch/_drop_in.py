@@ -13,6 +13,7 @@ from torch import Tensor
 from .. import masks
 from .. import torch as functions  # the preset as a function, also where a compiler meets it first
 from .._arrays import wrong
+from ._call import _autocast
 
 _CAUSAL = masks.causal(align="start")
 # Presets by what they have beside the scores of queries and keys, in the order of the names below.
@@ -55,18 +56,37 @@ def _attend(q, k, v, mask, dropout_p, **terms):
     preset = _PRESETS.get(tuple(has))
     if preset is None:
         raise wrong("attention", " and ".join([_WORDS[name] for name in has]), "one of them: no preset has all")
+    if dropout_p == 1:
+        return _all_dropped(q, k, v, *[x for x in given.values() if isinstance(x, Tensor)])
     if dropout_p > 0:
-        given["rate"], given["seed"] = dropout_p, torch.randint(2**53, ())
-    return getattr(functions, preset)(q, k, v, mask=mask, **given)
+        given["rate"], given["seed"] = dropout_p, torch.randint(2**53, (), device="cpu")
+    kind = wide = q.dtype
+    if "bias" in given:
+        if given["bias"].dtype.itemsize > 1:  # 8 bits are exact in any type, and have no promotion
+            wide = torch.promote_types(kind, given["bias"].dtype)
+        given["bias"] = given["bias"].to(wide)
+        if k.dtype == kind == v.dtype:  # else they are refused
+            q, k, v = q.to(wide), k.to(wide), v.to(wide)
+    out = getattr(functions, preset)(q, k, v, mask=mask, **given)
+    return out.to(kind) if out.dtype == wide else out  # autocast returns its own type
 
 
-def _mask_or_bias(name, table, q, keys):
+def _all_dropped(*tensors):
+    """The output of q, k, v and more if dropout leaves no key: zeros, and gradients of zeros. No number is read: NaN and
+    overflow do not reach it."""
+    q, _, v, *_ = tensors
+    empty = [x.unsqueeze(0)[:0] for x in tensors]
+    out = torch.zeros((*q.shape[:3], v.shape[3]), dtype=_autocast(empty[0]).dtype, device=q.device)
+    return out + sum([x.sum() for x in empty])
+
+
+def _mask_or_bias(name, table, keys):
     """The mask of a boolean table, which shows keys, or the bias of numbers, which are added to the scores; and None."""
     if table.dtype == torch.bool:
         return masks.visible(table), None
     if not table.is_floating_point():
         raise wrong(name, f"the type {table.dtype}", "bool, or a real type: numbers are added to the scores")
-    return None, table.to(q.dtype).expand(*table.shape[:-1], keys)
+    return None, table.expand(*table.shape[:-1], keys)
 
 
 def scaled_dot_product_attention(
@@ -82,7 +102,8 @@ def scaled_dot_product_attention(
     """torch.nn.functional.scaled_dot_product_attention, by attune: the same arguments, shapes and alignment.
 
     is_causal aligns the first query with the first key, as PyTorch does. A boolean attn_mask shows keys where it is True;
-    a mask of numbers is added to the scores and has a gradient. Axes in front of (L, D) are broadcast. The random numbers
+    a mask of numbers is added to the scores and has a gradient. One of a wider type than query makes the call compute in
+    that type, and round the output once. Axes in front of (L, D) are broadcast. The random numbers
     of dropout come from a seed that torch's generator draws. A row that sees no key is 0.
     """
     if query.dim() < 2 or key.dim() != query.dim() or value.dim() != query.dim():
@@ -103,11 +124,9 @@ def scaled_dot_product_attention(
         mask = _CAUSAL
     elif attn_mask is not None:
         table = _four_axes(attn_mask, lead) if len(lead) > 1 and attn_mask.dim() > 3 else attn_mask
-        mask, bias = _mask_or_bias("attn_mask", table, q, k.shape[2])
+        mask, bias = _mask_or_bias("attn_mask", table, k.shape[2])
     front = (*lead, q.shape[1]) if query.dim() > 2 else ()
     shape = (*front, query.shape[-2], value.shape[-1])
-    if dropout_p == 1:
-        return torch.zeros(shape, dtype=query.dtype) + 0 * query.sum() * value.sum()
     return _attend(q, k, v, mask, dropout_p, bias=bias, scale=scale).reshape(shape)
 
 
@@ -153,13 +172,13 @@ def _transformers_attention(
             raise wrong(name, got, _INSTEAD.get(name, 'None: attn_implementation="attune" does not know it'))
     keys, mask, bias = key.shape[2], None, None
     if attention_mask is not None:
-        mask, bias = _mask_or_bias("attention_mask", attention_mask[..., :keys], query, keys)
+        mask, bias = _mask_or_bias("attention_mask", attention_mask[..., :keys], keys)
     elif sliding_window is not None and keys > sliding_window:
         raise wrong("sliding_window", f"the value {sliding_window} and no mask", "a mask, which has the window")
     elif query.shape[2] > 1 and (is_causal if is_causal is not None else getattr(module, "is_causal", True)):
         mask = _CAUSAL  # a static cache has room behind its keys
     if position_bias is not None:
-        bias = position_bias.to(query.dtype) if bias is None else position_bias.to(query.dtype) + bias
+        bias = position_bias if bias is None else position_bias + bias
     out = _attend(query, key, value, mask, dropout, bias=bias, cap=softcap, logit=s_aux, scale=scaling)
     return out.transpose(1, 2).contiguous(), None
 

@@ -199,7 +199,10 @@ def _plain(spec, tensors):
     if offset is None:
         offset = 0
     elif is_array(offset) or isinstance(offset, (list, tuple)):
-        arrays.append(torch.as_tensor(offset))
+        try:
+            arrays.append(torch.as_tensor(offset, device="cpu"))
+        except (TypeError, ValueError):
+            raise wrong("offset", f"the value {offset!r}", "an integer, or one for each batch element") from None
         offset, kind = 0, 2
     else:
         kind = 1

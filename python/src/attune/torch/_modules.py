@@ -54,7 +54,10 @@ class Attention(nn.Module):
             if start is None:
                 raise wrong("parameters", f"no start value of {name}", "a number or a tensor")
             if not (isinstance(start, Tensor) and start.is_floating_point()):
-                start = torch.as_tensor(start, dtype=torch.get_default_dtype())
+                try:
+                    start = torch.as_tensor(start, dtype=torch.get_default_dtype())
+                except (TypeError, ValueError):
+                    raise wrong(name, f"the value {start!r}", "a number or an array of numbers") from None
             self.register_parameter(member, nn.Parameter(start.expand(heads).clone() if start.dim() == 0 else start.clone()))
 
     def forward(
@@ -70,7 +73,7 @@ class Attention(nn.Module):
         named = {**{name: getattr(self, member) for member, name in self._paths.items()}, **named}
         if self._has_dropout:
             if self.training:
-                named.setdefault("seed", torch.randint(2**53, ()))
+                named.setdefault("seed", torch.randint(2**53, (), device="cpu"))
             else:
                 named.setdefault("rate", 0.0)
         return _call.call(self.op, q, k, v, mask=self.mask if mask is None else mask, **named)

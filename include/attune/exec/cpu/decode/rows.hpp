@@ -70,7 +70,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
       accumulate({j, n}, (std::min)(block, keys.last - j - n));
       j += n;
     }
-    this->emit(to);
+    this->write_states(to);
   }
 
  private:

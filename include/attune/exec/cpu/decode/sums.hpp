@@ -141,7 +141,7 @@ class decode_sums {
     }
   }
 
-  ATTUNE_NOINLINE void emit(row_states<T, Sums>& to) const {
+  ATTUNE_NOINLINE void write_states(row_states<T, Sums>& to) const {
     index_t const width = p_->value_width;
     for (index_t r = 0; r < at_.rows; ++r) {
       index_t const n = to.at(at_.b, at_.head_of(r), at_.query_of(r));

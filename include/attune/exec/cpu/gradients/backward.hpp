@@ -108,12 +108,12 @@ class gradient_rows {
 
   /// Turns the gradient of gated values, which is in the rows of the values, into the gradients of values and gates.
   void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
-    using slots = slots_of<Op>;
-    using D = dual<T, 1 + slots::value_gate>;
-    constexpr int first_slot = slots::logit + slots::normalizer + slots::weight_gate;
+    using counts = slots_of<Op>;
+    using D = dual<T, 1 + counts::value_gate>;
+    constexpr int first_slot = counts::logit + counts::normalizer + counts::weight_gate;
     problem_shape const& p = c_.p;
     row<T> const r = attune::detail::any_query_row<T>(p, b, h);
-    auto const gate = c_.op.value_gate.bind(moving_row<D>(r, first_slot, slots::value_gate, 1));
+    auto const gate = c_.op.value_gate.bind(moving_row<D>(r, first_slot, counts::value_gate, 1));
     index_t const head = p.group(h, p.value_heads);
     auto const gates = attune::detail::spread_over(c_.in.value_gate, c_.in.v.extents());
     for (index_t j = c_.part.keys.first; j < c_.part.keys.last; ++j) {
@@ -126,7 +126,7 @@ class gradient_rows {
         T const gain = grown * c_.in.v(b, head, j, d);
         by_value[d] = grown * f.value;
         by_gate[d] = gain * f.tangent[0];
-        for (int s = 0; s < slots::value_gate; ++s)
+        for (int s = 0; s < counts::value_gate; ++s)
           to.sums->parameters[std::size_t(first_slot + s)](0, 0, 0, 0) +=
               double(attune::detail::chained(gain, f.tangent[1 + s]));
       }

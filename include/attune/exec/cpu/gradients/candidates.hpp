@@ -122,12 +122,12 @@ class candidate_gradients {
   }
 
  private:
-  using slots = typename base::slots;
+  using counts = typename base::counts;
   using gate_type = weight_gate_gradients<T, Arch, Op>;
   using logit_dual = typename base::template logit_dual<>;
   using row_sums = attune::detail::candidate_sums<batch, types::traits.threshold>;
   // Directions of a weight: the logit, the row constant, the normalizer's parameters.
-  using weight_dual = dual<batch, 1 + base::shifts + slots::normalizer>;
+  using weight_dual = dual<batch, 1 + base::shifts + counts::normalizer>;
   using weight_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<weight_dual> const&>()));
   struct kept_block {
     key_block_place keys;
@@ -249,10 +249,10 @@ class candidate_gradients {
         for (int c = 0; c < logit_pairs; ++c)
           chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at);
         ATTUNE_UNROLL_FEW
-        for (int s = 0; s < slots::logit; ++s)
+        for (int s = 0; s < counts::logit; ++s)
           by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[logit_pairs + s]);
         ATTUNE_UNROLL_FEW
-        for (int s = 0; s < base::shifts + slots::normalizer; ++s)
+        for (int s = 0; s < base::shifts + counts::normalizer; ++s)
           by_normalizer[std::size_t(s)] =
               by_normalizer[std::size_t(s)] +
               math::select(lanes_seen, batch(chained(p.tangent[1 + s], by_p) + poison_[v]), zero);

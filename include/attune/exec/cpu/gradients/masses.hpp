@@ -37,12 +37,12 @@ class mass_gradients {
     tile_memory(arena<T>& from, problem_shape const& p)
         : base::tile_memory(from, p), ordered_tile_memory<T, Arch, Op>(from, p) {}
   };
-  struct block_memory : base::block_memory, ordered_block_memory<T, Arch, Op, base::slots::logit> {
+  struct block_memory : base::block_memory, ordered_block_memory<T, Arch, Op, base::counts::logit> {
     T* gain;   ///< h, then weights
     T* spare;  ///< copy of the first contraction, where logits overwrite it
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), ordered_block_memory<T, Arch, Op, base::slots::logit>(from, p),
+        : base::block_memory(from, p), ordered_block_memory<T, Arch, Op, base::counts::logit>(from, p),
           gain(from.take(types::pair_buffer)), spare(from.take(adjusted ? types::pair_buffer : 0)),
           saved(from.take(queries * p.value_width)) {}
   };
@@ -93,7 +93,7 @@ class mass_gradients {
     contract_all(tile_.rows, in, s, memory);
     if constexpr (has_ordered_sums<Op>)
       ordered_.fill(
-          tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, slots::logit, 1); }, pairs_at, s,
+          tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, counts::logit, 1); }, pairs_at, s,
           bits, memory.slopes);
     if constexpr (has_interpolated_rows<Op>) read_rows_and_slopes<Products>(tile_.rows, pairs_at, s.n, memory.read);
     base::cotangents_of_tile::gains(gain, tile_.d_out, tile_.packed_out, tile_.rows, in, s, memory, first);
@@ -151,7 +151,7 @@ class mass_gradients {
   }
 
  private:
-  using slots = typename base::slots;
+  using counts = typename base::counts;
   using gate_type = weight_gate_gradients<T, Arch, Op, Products>;
   template <std::size_t... V>
   mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
@@ -162,8 +162,8 @@ class mass_gradients {
   // Directions of a mass: the logit, the row constant and the normalizer's parameters. Directions of a row: E and G (or
   // the extreme logits), the row constant and the normalizer's parameters.
   template <chain_rule Rule>
-  using mass_dual = dual<batch, 1 + base::shifts + slots::normalizer, Rule>;
-  using row_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
+  using mass_dual = dual<batch, 1 + base::shifts + counts::normalizer, Rule>;
+  using row_dual = dual<batch, 2 + base::shifts + counts::normalizer>;
 
   static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
     if constexpr (adjusted && logit_pairs > 0)
@@ -204,19 +204,19 @@ class mass_gradients {
                                                         row_dual(tile_.rows.visible[v]), r.logit_shift, gains);
     pair_[v] = s.pair();
     ground_weight_[v] = s.done.ground_weight.value;
-    for (int k = 0; k < base::shifts + slots::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
+    for (int k = 0; k < base::shifts + counts::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
   }
   void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& d_lse) {
     lowest_[v] = saved(tile_.call->saved.lowest, v);
     auto const s =
-        attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + slots::normalizer, base::shifts>(
+        attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + counts::normalizer, base::shifts>(
             tile_.normalizer_of(tile_.template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v],
             value_sum, second_sum, d_lse);
     slopes_[v] = s.pair;
     ground_weight_[v] = batch(T(0));
     through_lowest_[v] = s.by[0];
     through_highest_[v] = s.by[1];
-    for (int k = 0; k < base::shifts + slots::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
+    for (int k = 0; k < base::shifts + counts::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
   }
 
   template <chain_rule Rule>
@@ -313,7 +313,7 @@ class mass_gradients {
         next_highest = math::select(high == zero, through_highest, zero);
         by_logit = (pulled.by_range + (low + high)) + pulled.by_rest;
       } else {
-        auto const pulled = pair.template pull<Op, mass_type, 1, base::shifts + slots::normalizer, rule>(
+        auto const pulled = pair.template pull<Op, mass_type, 1, base::shifts + counts::normalizer, rule>(
             n, a.value, reference, simd::multiply_add(h, pair.factor, pair.by_earned), [&](int s, batch const& by) {
               next_by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(by);
             });
@@ -327,7 +327,7 @@ class mass_gradients {
       for (int c = 0; c < logit_pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
       auto next_by_parameter = by_parameter;
       ATTUNE_UNROLL_FEW
-      for (int s = 0; s < slots::logit; ++s)
+      for (int s = 0; s < counts::logit; ++s)
         next_by_parameter[std::size_t(s)] =
             by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[logit_pairs + s]);
       [[maybe_unused]] auto next_by_gate = by_gate;
@@ -343,11 +343,11 @@ class mass_gradients {
         ATTUNE_UNROLL_FEW
         for (int c = 0; c < pairs; ++c) all = all + by_contraction[c];
         ATTUNE_UNROLL_FEW
-        for (int s = 0; s < slots::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
+        for (int s = 0; s < counts::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
         ATTUNE_UNROLL_FEW
-        for (int s = 0; s < base::shifts + slots::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
+        for (int s = 0; s < base::shifts + counts::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
         if constexpr (Op::has_weight_gate) ATTUNE_UNROLL_FEW
-        for (int s = 0; s < slots::weight_gate; ++s) all = all + next_by_gate[std::size_t(s)];
+        for (int s = 0; s < counts::weight_gate; ++s) all = all + next_by_gate[std::size_t(s)];
         if (!simd::all(all == all)) break;  // NaN
       }
       weight.store_aligned(gain + at);
@@ -394,7 +394,7 @@ class mass_gradients {
   attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
   [[no_unique_address]] gate_type gate_;
   batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];
-  [[no_unique_address]] ordered_gradients<T, Arch, Op, slots::logit> ordered_;
+  [[no_unique_address]] ordered_gradients<T, Arch, Op, counts::logit> ordered_;
 };
 
 }  // namespace attune::exec_cpu

@@ -113,17 +113,17 @@ struct gradient_tile {
     }(typename Op::contractions{});
   }
 
-  using slots = slots_of<Op>;
+  using counts = slots_of<Op>;
   /// Directions of a logit: its contractions, then its parameters.
   template <chain_rule Rule = chain_rule::guarded>
-  using logit_dual = dual<batch, (std::max)(1, logit_pairs + slots::logit), Rule>;
+  using logit_dual = dual<batch, (std::max)(1, logit_pairs + counts::logit), Rule>;
   template <chain_rule Rule>
   using logit_bound = decltype(std::declval<Op const&>().bind(std::declval<row<logit_dual<Rule>> const&>()));
-  using logit_sums = std::array<batch, std::size_t((std::max)(1, slots::logit))>;
+  using logit_sums = std::array<batch, std::size_t((std::max)(1, counts::logit))>;
   /// 1 if the length scale keeps a row constant out of the logits. The row constant then moves the normalizer.
   static constexpr int shifts = Op::length_scale_policy::traits.row_constant ? 1 : 0;
   /// Of the normalizer: the row constant, if there is one, then its parameters.
-  using normalizer_sums = std::array<batch, std::size_t((std::max)(1, shifts + slots::normalizer))>;
+  using normalizer_sums = std::array<batch, std::size_t((std::max)(1, shifts + counts::normalizer))>;
 
   gradient_tile(call_type const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
                 tile_block_memory<T, Arch, Op> const& shared)
@@ -139,7 +139,7 @@ struct gradient_tile {
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter[v].fill(batch(T(0)));
       by_normalizer[v].fill(batch(T(0)));
-      for (int s = 0; s < slots::logit; ++s)
+      for (int s = 0; s < counts::logit; ++s)
         shift_by[v][std::size_t(s)] = moving.at[v].logit_shift.tangent[logit_pairs + s];
     }
     read_cotangents(shared.factors);
@@ -150,13 +150,13 @@ struct gradient_tile {
 
   template <chain_rule Rule>
   logit_bound<Rule> bind_logit(int v) const {
-    return rows.op->bind(moving_row<logit_dual<Rule>>(facts[v], 0, slots::logit, logit_pairs));
+    return rows.op->bind(moving_row<logit_dual<Rule>>(facts[v], 0, counts::logit, logit_pairs));
   }
   /// The row of the normalizer. From direction `first` on: the row constant, if there is one, then the normalizer's
   /// parameters.
   template <class D>
   row<D> normalizer_row(int v, int first) const {
-    row<D> r = moving_row<D>(facts[v], slots::logit, slots::normalizer, first + shifts);
+    row<D> r = moving_row<D>(facts[v], counts::logit, counts::normalizer, first + shifts);
     r.logit_shift = shifts != 0 ? D::variable(rows.bound.at[v].logit_shift, first) : D(rows.bound.at[v].logit_shift);
     return r;
   }
@@ -231,7 +231,7 @@ struct gradient_tile {
     });
     entries.flush(*rows.op, to);
     auto const add = [&](int slot, auto const& of_vector) { add_parameter(slot, first_of_task, to, of_vector); };
-    for (int s = 0; s < slots::logit; ++s)
+    for (int s = 0; s < counts::logit; ++s)
       add(s, [&](int v) {  // the row constant of the length scale moves the normalizer's input
         auto const u = std::size_t(s);
         if constexpr (shifts == 0)
@@ -239,8 +239,8 @@ struct gradient_tile {
         else
           return by_logit_parameter[v][u] + attune::detail::chained(by_normalizer[v][0], shift_by[v][u]);
       });
-    for (int s = 0; s < slots::normalizer; ++s)
-      add(slots::logit + s, [&](int v) { return by_normalizer[v][std::size_t(shifts + s)]; });
+    for (int s = 0; s < counts::normalizer; ++s)
+      add(counts::logit + s, [&](int v) { return by_normalizer[v][std::size_t(shifts + s)]; });
   }
 
   /// Adds of_vector(v), the gradients of batch v of the rows by parameter number `slot`, to the call.
@@ -256,12 +256,12 @@ struct gradient_tile {
   ///                                 gate.
   template <class Out>
   void pull_output_gate(index_t first_of_task, gradient_sinks<T>& to, Out const& out) const {
-    using D = dual<T, 1 + slots::output_gate>;
-    constexpr int first_slot = slots::logit + slots::normalizer + slots::weight_gate + slots::value_gate;
+    using D = dual<T, 1 + counts::output_gate>;
+    constexpr int first_slot = counts::logit + counts::normalizer + counts::weight_gate + counts::value_gate;
     for (index_t l = 0; l < rows.count && !call->d.out.absent(); ++l) {
       index_t const i = rows.first_query + l;
       row<T> const r = attune::detail::scalar_row<T>(*rows.p, rows.op->mask, rows.b, rows.h, i);
-      auto const gate = rows.op->output_gate.bind(moving_row<D>(r, first_slot, slots::output_gate, 1));
+      auto const gate = rows.op->output_gate.bind(moving_row<D>(r, first_slot, counts::output_gate, 1));
       for (index_t d = 0; d < rows.p->value_width; ++d) {
         index_t const column = rows.p->output_gate_width == 1 ? 0 : d;
         auto const& gates = call->in.output_gate;
@@ -271,7 +271,7 @@ struct gradient_tile {
           (*shared)(0, 0, i - first_of_task, column) += double(gain * f.tangent[0]);
         else if (to.takes(field::output_gate))
           to.to->of(field::output_gate)(rows.b, rows.h, i, column) += gain * f.tangent[0];
-        for (int s = 0; s < slots::output_gate; ++s)
+        for (int s = 0; s < counts::output_gate; ++s)
           to.sums->parameters[std::size_t(first_slot + s)](0, 0, i - first_of_task, 0) +=
               double(attune::detail::chained(gain, f.tangent[1 + s]));
       }

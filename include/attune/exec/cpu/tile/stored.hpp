@@ -74,9 +74,9 @@ class stored_run {
   void operator()() const {
     stream([&](tile& t, auto const& memory) { finish(t, memory); });
   }
-  /// Streams all keys. emit(tile, memory of a block) receives each tile, whose rows `finish` then writes.
-  template <class Emit>
-  void stream(Emit const& emit) const {
+  /// Streams all keys. on_tile(tile, memory of a block) receives each tile, whose rows `finish` then writes.
+  template <class OnTile>
+  void stream(OnTile const& on_tile) const {
     stream_tiles<tile>(
         exec_, p_, {0, p_.keys}, [](index_t) { return true; },
         [&](index_t b, index_t h, index_t first, auto const& memory) {
@@ -95,7 +95,7 @@ class stored_run {
             memory.pack(in_, p_, tile_place{&p_, b, h, 0}, first, last);
           accumulate_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
         },
-        emit);
+        on_tile);
   }
   /// Writes the rows of a tile to the outputs.
   void finish(tile& t, typename tile::block_memory const& memory) const {

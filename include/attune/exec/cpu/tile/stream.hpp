@@ -119,10 +119,10 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
 
 /// Runs tasks of up to Tile::tiles_of_task tiles each. make(b, h, first query, its memory) makes a tile.
 /// accumulate(tiles, b, h, first, last, memory of a block) streams a block of keys through the tiles of a task.
-/// emit(tile, memory of a block) receives each finished tile.
-template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class Emit>
+/// on_tile(tile, memory of a block) receives each finished tile.
+template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class OnTile>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
-                  Make const& make, Accumulate const& accumulate, Emit const& emit) {
+                  Make const& make, Accumulate const& accumulate, OnTile const& on_tile) {
   if (p.batch == 0 || p.heads == 0 || p.row_count() == 0) return;
   index_t const start = p.first_query / Tile::queries * Tile::queries;  // tiles lie alike in every window
   index_t const tiles_of_rows = (p.queries - start + Tile::queries - 1) / Tile::queries;
@@ -140,18 +140,19 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
           tiles, begin, (std::min)(begin + task_queries, p.queries), range,
           [&](index_t first, index_t t) { return make(b, h, first, memory->of_tile(t)); },
           [&](index_t first, index_t last) { accumulate(tiles, b, h, first, last, memory->of_block()); });
-      for (Tile& t : tiles) emit(t, memory->of_block());
+      for (Tile& t : tiles) on_tile(t, memory->of_block());
     };
   });
 }
 
-/// Streams the keys in `range` through all rows of the heads for which runs(h) is true. emit(tile, memory of a block)
-/// receives each finished tile. `emit` is no template parameter, so that forward and backward pass share the code.
+/// Streams the keys in `range` through all rows of the heads for which runs(h) is true. on_tile(tile, memory of a
+/// block) receives each finished tile. `on_tile` is no template parameter, so that forward and backward pass share the
+/// code.
 template <class T, class Arch, class Op>
 void stream(
     cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
     key_interval range, std::function<bool(index_t)> const& runs,
-    std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& emit) {
+    std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& on_tile) {
   using tile = row_tile<T, Arch, Op>;
   attune::detail::materialized<Op, T> const fixed(given);
   Op const& op = fixed.op;
@@ -163,7 +164,7 @@ void stream(
           gate_values<T, Arch>(op, in, p, b, h, first, last - first, memory.gated);
         accumulate_block<Op>(tiles, in, in, p, b, h, first, last, range.last, memory);
       },
-      emit);
+      on_tile);
 }
 
 }  // namespace attune::exec_cpu

@@ -22,13 +22,13 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// The forward pass of float tensors by products of pairs. emit(run, tile, memory of a block) receives each tile; `run`
-/// writes its rows by run.finish(tile, memory).
-template <class Arch, class Unit, class Op, class Emit>
+/// The forward pass of float tensors by products of pairs. on_tile(run, tile, memory of a block) receives each tile;
+/// `run` writes its rows by run.finish(tile, memory).
+template <class Arch, class Unit, class Op, class OnTile>
 void stream_pairs(cpu<float, Arch> const& exec, Op const& op, inputs<Op, tensor<float const>> const& in,
-                  problem_shape const& p, outputs<Op, float> const& out, Emit const& emit) {
+                  problem_shape const& p, outputs<Op, float> const& out, OnTile const& on_tile) {
   stored_run<tensor<float const>, float, Arch, Op, pair_tile<Arch, Op, Unit>> const run(exec, op, in, p, out);
-  run.stream([&](auto& tile, auto const& memory) { emit(run, tile, memory); });
+  run.stream([&](auto& tile, auto const& memory) { on_tile(run, tile, memory); });
 }
 /// forward(), which saves its rows.
 template <class Arch, class Unit, class Op, class Saved>

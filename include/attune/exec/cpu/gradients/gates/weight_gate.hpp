@@ -24,13 +24,13 @@ template <class T, class Arch, class Op, class Products>
 class weight_gate_gradients<T, Arch, Op, Products, true> {
   using tile = gradient_tile<T, Arch, Op, Products>;
   using batch = typename tile::batch;
-  using slots = slots_of<Op>;
+  using counts = slots_of<Op>;
   using gate = typename Op::weight_gate_policy;
   static constexpr bool contracts = attune::detail::contracts_weights<Op>;
-  static constexpr int vectors = tile::vectors, lanes = tile::lanes, first_slot = slots::logit + slots::normalizer;
+  static constexpr int vectors = tile::vectors, lanes = tile::lanes, first_slot = counts::logit + counts::normalizer;
 
  public:
-  static constexpr int parameters = slots::weight_gate;
+  static constexpr int parameters = counts::weight_gate;
   /// Directions of a factor: the contraction, if the gate reads one, then the parameters.
   template <chain_rule Rule>
   using factor_dual = dual<batch, (std::max)(1, int(contracts) + parameters), Rule>;

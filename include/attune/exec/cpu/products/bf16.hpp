@@ -51,7 +51,7 @@ struct bf16_pairs {
   }
   /// The first n of 16 contiguous numbers, then zeros, from each of two places; nothing else is read.
   static ATTUNE_INLINE bf16_pairs at_both(bfloat16 const* first, bfloat16 const* second, index_t n) {
-    auto const some = __mmask32((1u << n) - 1);  // a mask of 32 bits: this needs no AVX512VL
+    __mmask32 const some = (1u << n) - 1;  // a mask of 32 bits: this needs no AVX512VL
     return {_mm512_inserti64x4(_mm512_maskz_loadu_epi16(some, first),
                                _mm512_castsi512_si256(_mm512_maskz_loadu_epi16(some, second)), 1)};
   }

@@ -50,7 +50,9 @@ std::string shown(Report const& r) {
 }
 
 TEST_CASE("a decimal comma: JSON, descriptions of operators and printed reports keep their points") {
-  testing::gradient_report gradients{.seed = 123456, .magnitude = 1.5};
+  testing::gradient_report gradients;
+  gradients.seed = 123456;
+  gradients.magnitude = 1.5;
   gradients.directions.name = "along directions";
   gradients.directions.magnitude = 2.5;
   gradients.directions.differences = {7, 1.5e-7, 1e-3};

@@ -173,9 +173,9 @@ struct wide_math {
     batch const sine = simd::multiply_add(f * z, simd::polynomial(z, in_double::sine), f);
     batch const below = as_computed(as_computed(one - top) - half_square);
     batch const cosine = top + simd::multiply_add(z * z, simd::polynomial(z, in_double::cosine), below);
-    mask const swapped = bits_as<double>((quarter & bits(1)) << 62) > batch(0.0);
+    mask const swapped = bits_as<double>(shifted_up(bits(quarter & bits(1)), 62)) > batch(0.0);
     batch const value = simd::select(swapped, cosine, sine);
-    batch const result = bits_as<double>(bits_as<std::uint64_t>(value) ^ ((quarter >> 1) << 63));
+    batch const result = bits_as<double>(bits_as<std::uint64_t>(value) ^ shifted_up(shifted_down(quarter, 1), 63));
 
     mask const within = of::abs(x) < batch(0x1p20);
     mask const hard = !within || (of::abs(f) < batch(0x1p-16) && unequal(n, batch(0.0)));

@@ -18,13 +18,6 @@
 #include <attune/core/math.hpp>
 #include <attune/core/xsimd.hpp>
 
-// GCC bug 105593: see core/xsimd.hpp.
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
 namespace attune::simd {
 
 /// The constants of the functions, one set per format. Every polynomial is listed low order first.
@@ -203,7 +196,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     constexpr typename bits::value_type infinity =
         std::bit_cast<typename bits::value_type>(std::numeric_limits<T>::infinity());
     constexpr typename bits::value_type top = ~(~typename bits::value_type(0) >> 1);
-    return from_bits((((to_bits(x) & bits(~top)) + bits(top - infinity)) & bits(top)) >> 1);
+    return from_bits(simd::shifted_down(bits(((to_bits(x) & bits(~top)) + bits(top - infinity)) & bits(top)), 1));
 #else
     return x - as_computed(x);
 #endif
@@ -268,7 +261,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     batch const x = smaller(larger(x0, batch(k_::exp_least)), batch(k_::exp_overflow));
     batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
     bits const k = to_bits(r) - to_bits(batch(k_::anchor));  // n - 1 + 2 bias: both halves are valid exponents
-    bits const half = k >> 1;
+    bits const half = simd::shifted_down(k, 1);
     batch const part = as_computed(exp_times<1>(remainder(x, r - batch(offset))) * power_of_two(half));
     return simd::select(x0 < batch(k_::exp_least), batch(T(0)), batch(part * power_of_two(k - half)));
   }
@@ -319,7 +312,9 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static bits to_bits(batch const& x) { return simd::bits_as<typename bits::value_type>(x); }
   ATTUNE_INLINE static batch from_bits(bits const& x) { return simd::bits_as<T>(x); }
   /// From a biased exponent in the lowest bits; higher bits are shifted out.
-  ATTUNE_INLINE static batch power_of_two(bits const& exponent) { return from_bits(exponent << k_::mantissa_bits); }
+  ATTUNE_INLINE static batch power_of_two(bits const& exponent) {
+    return from_bits(simd::shifted_up(exponent, k_::mantissa_bits));
+  }
   /// f = x - n ln 2
   ATTUNE_INLINE static batch remainder(batch const& x, batch const& n) {
     return simd::multiply_add(n, batch(-k_::ln2_lo), as_computed(simd::multiply_add(n, batch(-k_::ln2_hi), x)));
@@ -342,7 +337,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     mask const subnormal = x0 < batch((std::numeric_limits<T>::min)());
     batch const x = simd::select(subnormal, x0 * batch(k_::lift), x0);
     bits const u = to_bits(x) - to_bits(root_half) + to_bits(one);
-    batch const biased = from_bits((u >> k_::mantissa_bits) | to_bits(batch(k_::anchor)));
+    batch const biased = from_bits(simd::shifted_down(u, k_::mantissa_bits) | to_bits(batch(k_::anchor)));
     batch const e = as_computed(biased - simd::select(subnormal, batch(k_::anchor + T(k_::bias + k_::lift_bits)),
                                                       batch(k_::anchor + T(k_::bias))));
     bits const mantissa((typename bits::value_type(1) << k_::mantissa_bits) - 1);
@@ -357,9 +352,5 @@ struct scalar<xsimd::batch<T, Arch>> {
 };
 
 }  // namespace attune
-
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
-#pragma GCC diagnostic pop
-#endif
 
 #include <attune/core/simd_in_double.hpp>

@@ -47,8 +47,7 @@ class row_scale {
  public:
   row_scale() = default;
   ATTUNE_INLINE explicit row_scale(Batch const& factor)
-      : factor_(factor),
-        lowest_(math::select(factor == Batch(1), Batch(0), Batch(scalar<Batch>::least() / factor))) {}
+      : factor_(factor), lowest_(math::select(factor == Batch(1), Batch(0), Batch(scalar<Batch>::least() / factor))) {}
   ATTUNE_INLINE Batch operator()(Batch const& sum) const {
     return math::select(math::abs(sum) < lowest_, Batch(0), sum) * factor_;
   }

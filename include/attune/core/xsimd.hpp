@@ -5,7 +5,7 @@
 // with 8.1 to 14. Other headers call xsimd through the functions below, and use these operators alone:
 //
 //   batches of floats and doubles    + - * /  < <= > >= ==    (-0 by a sign may be 0 for AVX-512)
-//   batches of integers              + -  & | ~ ^ << >>
+//   batches of integers              + -  & | ~ ^
 //   masks of floats and doubles      && || !
 //
 // The others are not the same everywhere. `^` of two masks is `|` for AVX-512 in xsimd 8.1. `!=` of masks compares
@@ -106,6 +106,16 @@ ATTUNE_INLINE xsimd::batch<T, Arch> abs(xsimd::batch<T, Arch> const& x) {
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> sign_of(xsimd::batch<T, Arch> const& x) {
   return xsimd::bitofsign(x);
+}
+/// x << by, for unsigned integers: a function, so that g++ 12 warns of no intrinsic.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> shifted_up(xsimd::batch<T, Arch> const& x, int by) {
+  return x << by;
+}
+/// x >> by, for unsigned integers.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> shifted_down(xsimd::batch<T, Arch> const& x, int by) {
+  return x >> by;
 }
 /// Signed integers of 32 bits as floats, of 64 bits as doubles.
 template <class T, class Arch>

@@ -52,7 +52,7 @@ struct two_floats {
   xsimd::batch<float, Arch> low, high;
   static ATTUNE_INLINE two_floats of(xsimd::batch<number_pair, Arch> const& x) {
     using bits = xsimd::batch<number_pair, Arch>;
-    return {simd::bits_as<float>(bits(x << 16)), simd::bits_as<float>(bits(x & bits(0xffff0000u)))};
+    return {simd::bits_as<float>(simd::shifted_up(x, 16)), simd::bits_as<float>(bits(x & bits(0xffff0000u)))};
   }
 };
 /// a b + c with one rounding, also on a machine that has no such instruction.
@@ -102,17 +102,17 @@ struct bf16_emulated {
     using bits = xsimd::batch<std::uint32_t, Arch>;
     auto const round = [](xsimd::batch<float, Arch> const& x) {
       auto const u = simd::bits_as<std::uint32_t>(exec_cpu::flushed(x));
-      bits const nearest = u + bits(0x7fffu) + ((u >> 16) & bits(1u));
+      bits const nearest = u + bits(0x7fffu) + (simd::shifted_down(u, 16) & bits(1u));
       return simd::bits_as<std::uint32_t>(
           simd::select(x == x, simd::bits_as<float>(nearest), simd::bits_as<float>(bits(u | bits(0x400000u)))));
     };
-    return (round(first) >> 16) | (round(second) & bits(0xffff0000u));
+    return simd::shifted_down(round(first), 16) | (round(second) & bits(0xffff0000u));
   }
 
  private:
   template <class Arch>
   static ATTUNE_INLINE xsimd::batch<float, Arch> low(xsimd::batch<std::uint32_t, Arch> const& x) {
-    return exec_cpu::flushed(simd::bits_as<float>(xsimd::batch<std::uint32_t, Arch>(x << 16)));
+    return exec_cpu::flushed(simd::bits_as<float>(simd::shifted_up(x, 16)));
   }
   template <class Arch>
   static ATTUNE_INLINE xsimd::batch<float, Arch> high(xsimd::batch<std::uint32_t, Arch> const& x) {

@@ -70,9 +70,9 @@ class random_numbers {
       for (int k = 0; k < halves; ++k) {
         words const a = simd::product_of_low_halves(first_factor, c[0][k]),
                     b = simd::product_of_low_halves(second_factor, c[2][k]);
-        c[0][k] = (b >> 32) ^ c[1][k] ^ k0;
+        c[0][k] = simd::shifted_down(b, 32) ^ c[1][k] ^ k0;
         c[1][k] = b;
-        c[2][k] = (a >> 32) ^ c[3][k] ^ k1;
+        c[2][k] = simd::shifted_down(a, 32) ^ c[3][k] ^ k1;
         c[3][k] = a;
       }
     }
@@ -86,9 +86,10 @@ class random_numbers {
     using integer = xsimd::as_integer_t<T>;
     words whole;
     if constexpr (halves == 2)
-      whole = ((x[0] >> 8) & words(std::uint64_t(0xFFFFFF))) | ((x[1] << 24) & words(std::uint64_t(0xFFFFFF) << 32));
+      whole = (simd::shifted_down(x[0], 8) & words(std::uint64_t(0xFFFFFF))) |
+              (simd::shifted_up(x[1], 24) & words(std::uint64_t(0xFFFFFF) << 32));
     else
-      whole = (x[0] >> 8) & words(std::uint64_t(0xFFFFFF));
+      whole = simd::shifted_down(x[0], 8) & words(std::uint64_t(0xFFFFFF));
     return simd::to_numbers(simd::bits_as<integer>(whole)) * batch(T(0x1p-24));
   }
 

@@ -16,6 +16,7 @@
 #include "../support/cope.hpp"
 #include "../support/factor_of_sums.hpp"
 #include "../support/fire.hpp"
+#include "../support/own_contractions.hpp"
 #include "../support/per_key.hpp"
 #include "../support/stick_breaking.hpp"
 #include "../support/weight_gates.hpp"
@@ -42,6 +43,18 @@ struct hashed_bias {
   ATTUNE_HD kernel::bound_identity<T> bind(row<T> const&) const {
     return {};
   }
+};
+/// sum_d q_d r_d with a row r of features by the pair.
+struct term_by_pair
+    : contraction::sum_of<contraction::of_query<field::q>, contraction::by_pair<contraction::tables::values>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& r, S const&, S const&) {
+    return q * r;
+  }
+};
+struct features_by_pair : hashed_bias {
+  using contraction = term_by_pair;
+  static constexpr auto tables() { return std::array{listed("values", &hashed_bias::values, table_width::query)}; }
 };
 /// Every trait of a mass that is relative to the running maximum.
 struct crowded_softmax {
@@ -155,6 +168,11 @@ inline mask::block_sparse drawn_blocks(drawn_call& c) {
   CHOICE(relative_bias, kernel::relative_bias{}) \
   CHOICE(bias_by_pair, hashed_bias{}) \
   CHOICE(learned_keys, test::learned_keys{}) \
+  CHOICE(warped, test::warped_kernel{}) \
+  CHOICE(fading, test::tableless_kernel<test::own::fading>{}) \
+  CHOICE(gatv2, test::gatv2{}) \
+  CHOICE(by_pair, features_by_pair{}) \
+  CHOICE(cauchy, test::cauchy_kernel{}) \
   CHOICE(fourier_prior, kernel::fourier_prior{}) \
   CHOICE(bias, kernel::bias{}) \
   CHOICE(key_bias, kernel::key_bias{}) \

@@ -82,8 +82,13 @@ constexpr auto compositions = every_policy::all(std::make_index_sequence<every_p
 
 /// Every contraction of policies/contraction.hpp, by the structs that the build found there.
 std::set<std::string> contractions_of_the_library() {
-  std::set<std::string> to{"later_sum",    "later_sum_with_own", "earlier_sum",     "earlier_sum_with_own",
-                           "interpolated", "elementwise",        "with an own term"};
+  std::set<std::string> to{"later_sum",    "later_sum_with_own", "earlier_sum", "earlier_sum_with_own",
+                           "interpolated", "elementwise",        "own term"};
+  using contraction::table_place;
+  for (table_place const place :
+       {table_place::column, table_place::of_distance, table_place::of_pair, table_place::of_key})
+    to.insert(std::string("own term") + name_of_place(place));
+  to.insert(std::string("own term") + name_of_place(table_place::row) + name_of_place(table_place::row));
 #define ATTUNE_PAIRS_STRUCT(name) \
   if constexpr (contraction::is_known<contraction::name> && OffersTerm<contraction::name>) to.insert(#name);
 #include "contraction_structs.inc"

@@ -11,56 +11,57 @@
 
 // clang-format off: a line, an operator
 #define ATTUNE_PAIRS_DESIGN(ROW) \
-  ROW(1, cpu_float, bias, tupe, transformer_xl, spatial_prior, given_scores, bent_map, margin, decay_gate, weight_sigmoid, crowded_unshifted, output_sigmoid, lengths) \
-  ROW(2, thrust_double, learned_keys, tupe, key_bias, spatial_prior, cope, softcap, ssmax, given_gate, weight_sigmoid, crowded, value_sigmoid, bounded_predicate) \
-  ROW(3, cpu_bfloat16, bias_by_pair, relative_bias, l2, elliptical, fourier_prior, bent_map, decay_gate, weight_decay, crowded, output_sigmoid, causal_lengths) \
-  ROW(4, cpu_float16, bilinear, key_bias, elementwise, learned_keys, rotary, bent_map, ssmax, decay_gate, dropout, counted, output_sigmoid, bounded_predicate) \
-  ROW(5, thrust_double, later_count, scalar_sort, given_scores, cope, transformer_xl, softcap, retention, value_sigmoid, output_sigmoid, sink_window) \
-  ROW(6, float8_cache, bilinear, fourier_prior, tupe, spatial_prior, rotary, bent_map, softplus_gate, dropout, adjusted, causal_or_lengths) \
-  ROW(7, cpu_float, key_bias, transformer_xl, given_scores, learned_keys, bias, bent_map, given_gate, weight_decay, top_3, value_sigmoid, bounded_predicate) \
-  ROW(8, cpu_float16, spatial_prior, elementwise, earlier_count, earlier_count_with_own, bias_by_pair, softcap, margin, weight_sigmoid, softmax, value_sigmoid, lengths) \
-  ROW(9, cpu_bfloat16, spatial_prior, elliptical, tupe, relative_bias, l2, bent_map, margin, softplus_gate, adjusted_detached, bounded_predicate) \
-  ROW(10, thrust_double, bias, relative_bias, l2, elliptical, rotary, bent_map, ssmax, given_gate, dropout, sparsemax, value_sigmoid, output_sigmoid, lengths) \
-  ROW(11, float8_cache, bilinear, key_bias, transformer_xl, learned_keys, rotary, bent_map, margin, crowded, output_sigmoid, lengths) \
-  ROW(12, cpu_float, later_count, fourier_prior, bias_by_pair, bias, cope, margin, given_gate, weight_decay, counted, causal_or_lengths) \
-  ROW(13, cpu_float, given_scores, bias_by_pair, transformer_xl, elementwise, scalar_sort, ssmax, given_gate, dropout, adjusted_detached, output_sigmoid, blocks) \
-  ROW(14, float8_cache, earlier_count, spatial_prior, earlier_count_with_own, fourier_prior, tupe, ssmax, decay_gate, weight_decay, retention, value_sigmoid, output_sigmoid, bounded_predicate) \
-  ROW(15, thrust_double, tupe, scalar_sort, spatial_prior, bias_by_pair, elementwise, softcap, margin, softplus_gate, weight_decay, sparsemax, bounded_predicate) \
-  ROW(16, cpu_float, bilinear, bias, given_scores, l2, elliptical, bent_map, ssmax, softmax, output_sigmoid, bounded_predicate) \
-  ROW(17, cpu_bfloat16, learned_keys, l2, relative_bias, key_bias, transformer_xl, bent_map, ssmax, dropout, retention, sink_window) \
-  ROW(18, cpu_float16, tupe, learned_keys, transformer_xl, fourier_prior, elliptical, bent_map, weight_decay, adjusted, output_sigmoid, lengths) \
-  ROW(19, cpu_bfloat16, elementwise, relative_bias, cope, bilinear, later_count, softcap, softplus_gate, dropout, crowded, value_sigmoid, lengths) \
-  ROW(20, cpu_float, relative_bias, bias, earlier_count, earlier_count_with_own, given_scores, given_gate, crowded, output_sigmoid, blocks) \
-  ROW(21, thrust_double, fourier_prior, elementwise, given_scores, key_bias, bias, ssmax, decay_gate, adjusted, value_sigmoid, bounded_predicate) \
-  ROW(22, float8_cache, l2, later_count, spatial_prior, elliptical, cope, ssmax, softplus_gate, counted, value_sigmoid, bounded_predicate) \
-  ROW(23, thrust_double, key_bias, earlier_count_with_own, learned_keys, earlier_count, transformer_xl, softcap, decay_gate, dropout, softmax, value_sigmoid, output_sigmoid, blocks) \
-  ROW(24, thrust_double, bilinear, scalar_sort, spatial_prior, tupe, bias_by_pair, softcap, margin, softplus_gate, top_3, output_sigmoid, blocks) \
-  ROW(25, cpu_float16, relative_bias, bias_by_pair, l2, spatial_prior, key_bias, margin, softplus_gate, crowded, blocks) \
-  ROW(26, cpu_float, key_bias, bias_by_pair, rotary, learned_keys, bilinear, margin, given_gate, weight_decay, retention, lengths) \
-  ROW(27, float8_cache, fire, scalar_sort, elementwise, elliptical, key_bias, softcap, ssmax, softplus_gate, retention, bounded_predicate) \
-  ROW(28, cpu_float16, tupe, rotary, cope, alibi, later_count, margin, softplus_gate, dropout, softmax, output_sigmoid, causal) \
-  ROW(29, thrust_double, bias, given_scores, key_bias, learned_keys, rotary, bent_map, weight_decay, adjusted_detached, value_sigmoid, causal) \
-  ROW(30, cpu_float, key_bias, fourier_prior, given_scores, learned_keys, transformer_xl, bent_map, sparsemax, output_sigmoid, causal_or_lengths) \
-  ROW(31, cpu_bfloat16, tupe, rotary, bilinear, earlier_count_with_own, earlier_count, dropout, counted, value_sigmoid, output_sigmoid, causal) \
-  ROW(32, float8_cache, l2, elementwise, fourier_prior, relative_bias, elliptical, softcap, ssmax, dropout, top_3, output_sigmoid, causal) \
-  ROW(33, cpu_float, fourier_prior, relative_bias, bias_by_pair, scalar_sort, l2, given_gate, weight_sigmoid, adjusted, sink_window) \
-  ROW(34, thrust_double, transformer_xl, given_scores, elliptical, earlier_count_with_own, earlier_count, softplus_gate, dropout, counted, causal_or_lengths) \
-  ROW(35, float8_cache, l2, bias_by_pair, relative_bias, fourier_prior, margin, softmax, output_sigmoid, sink_window) \
-  ROW(36, cpu_bfloat16, bilinear, elementwise, rotary, margin, adjusted, lengths) \
-  ROW(37, cpu_float16, bias, later_count, bias_by_pair, key_bias, learned_keys, ssmax, retention, output_sigmoid, bounded_predicate) \
-  ROW(38, float8_cache, l2, earlier_count, earlier_count_with_own, dot_product, softcap, ssmax, given_gate, weight_decay, softmax, causal_lengths) \
-  ROW(39, float8_cache, fourier_prior, bilinear, bent_map, margin, softplus_gate, weight_decay, adjusted_detached, output_sigmoid, predicate) \
-  ROW(40, cpu_float16, elementwise, rotary, softcap, margin, top_3, sink_window) \
-  ROW(41, cpu_bfloat16, learned_keys, bilinear, bent_map, sparsemax, lengths) \
-  ROW(42, cpu_bfloat16, relative_bias, alibi, key_bias, tupe, elliptical, bent_map, margin, softplus_gate, weight_sigmoid, counted, lengths) \
-  ROW(43, cpu_float16, bilinear, fire, softcap, margin, weight_decay, adjusted_detached, causal_or_lengths) \
-  ROW(44, cpu_bfloat16, key_bias, bias_by_pair, alibi, decay_gate, softmax, bounded_predicate) \
-  ROW(45, cpu_float16, rotary, l2, spatial_prior, softcap, ssmax, weight_sigmoid, retention, output_sigmoid, causal) \
-  ROW(46, cpu_float16, elliptical, transformer_xl, bent_map, margin, softplus_gate, weight_sigmoid, softmax, blocks) \
-  ROW(47, float8_cache, transformer_xl, tupe, bias_by_pair, elementwise, bent_map, ssmax, softplus_gate, weight_sigmoid, sparsemax, value_sigmoid, blocks) \
-  ROW(48, float8_cache, fourier_prior, spatial_prior, elementwise, bilinear, key_bias, margin, softplus_gate, counted, lengths) \
-  ROW(49, cpu_float16, alibi, learned_keys, spatial_prior, softcap, ssmax, softplus_gate, dropout, sparsemax, lengths) \
-  ROW(50, cpu_float, dot_product, bilinear, ssmax, given_gate, weight_sigmoid, counted, causal) \
-  ROW(51, cpu_float, elliptical, l2, fourier_prior, bent_map, decay_gate, weight_sigmoid, crowded, output_sigmoid, blocks) \
-  ROW(52, cpu_bfloat16, spatial_prior, bias_by_pair, softcap, margin, dropout, top_3, causal)
+  ROW(1, cpu_float, bias, spatial_prior, tupe, scalar_sort, key_bias, transformer_xl, bent_map, ssmax, given_gate, weight_sigmoid, crowded, output_sigmoid, sink_window) \
+  ROW(2, thrust_double, cope, learned_keys, tupe, given_scores, spatial_prior, scalar_sort, softcap, softplus_gate, weight_decay, crowded_unshifted, value_sigmoid, bounded_predicate) \
+  ROW(3, float8_cache, relative_bias, fourier_prior, tupe, bilinear, rotary, bias_by_pair, bent_map, margin, softplus_gate, dropout, counted, output_sigmoid, lengths) \
+  ROW(4, cpu_bfloat16, warped, by_pair, l2, spatial_prior, fading, gatv2, bent_map, margin, crowded, output_sigmoid, bounded_predicate) \
+  ROW(5, cpu_float16, spatial_prior, elliptical, elementwise, cauchy, learned_keys, tupe, bent_map, decay_gate, weight_sigmoid, adjusted, output_sigmoid, lengths) \
+  ROW(6, thrust_double, later_count, given_scores, transformer_xl, key_bias, cope, bias, softcap, margin, given_gate, retention, value_sigmoid, output_sigmoid, lengths) \
+  ROW(7, cpu_float, earlier_count_with_own, earlier_count, learned_keys, elementwise, transformer_xl, rotary, softcap, ssmax, given_gate, dropout, softmax, value_sigmoid, bounded_predicate) \
+  ROW(8, cpu_bfloat16, l2, gatv2, fading, tupe, by_pair, warped, bent_map, decay_gate, weight_sigmoid, top_3, value_sigmoid, blocks) \
+  ROW(9, cpu_float, fourier_prior, bias, given_scores, key_bias, bilinear, learned_keys, bent_map, weight_decay, adjusted_detached, bounded_predicate) \
+  ROW(10, cpu_float16, relative_bias, cope, elliptical, later_count, bias_by_pair, cauchy, ssmax, dropout, crowded, value_sigmoid, blocks) \
+  ROW(11, thrust_double, bias_by_pair, bilinear, relative_bias, fourier_prior, scalar_sort, spatial_prior, bent_map, given_gate, dropout, sparsemax, value_sigmoid, output_sigmoid, bounded_predicate) \
+  ROW(12, thrust_double, elementwise, given_scores, earlier_count_with_own, warped, fading, earlier_count, ssmax, decay_gate, weight_decay, counted, output_sigmoid, causal_lengths) \
+  ROW(13, float8_cache, by_pair, spatial_prior, learned_keys, transformer_xl, rotary, gatv2, softcap, margin, decay_gate, adjusted_detached, causal_or_lengths) \
+  ROW(14, cpu_float, key_bias, by_pair, cauchy, elliptical, l2, gatv2, bent_map, margin, given_gate, weight_decay, retention, lengths) \
+  ROW(15, cpu_float16, bilinear, key_bias, transformer_xl, fourier_prior, rotary, warped, softcap, weight_decay, crowded, lengths) \
+  ROW(16, cpu_bfloat16, transformer_xl, fading, relative_bias, bias_by_pair, key_bias, learned_keys, softcap, ssmax, decay_gate, dropout, adjusted, lengths) \
+  ROW(17, float8_cache, tupe, earlier_count_with_own, relative_bias, key_bias, earlier_count, spatial_prior, softplus_gate, softmax, value_sigmoid, output_sigmoid, lengths) \
+  ROW(18, thrust_double, l2, bias, elliptical, cauchy, rotary, given_scores, bent_map, ssmax, dropout, top_3, output_sigmoid, bounded_predicate) \
+  ROW(19, float8_cache, spatial_prior, cope, elementwise, later_count, tupe, scalar_sort, weight_sigmoid, retention, output_sigmoid, bounded_predicate) \
+  ROW(20, cpu_float, later_count, bilinear, cope, fourier_prior, gatv2, fading, softcap, ssmax, given_gate, counted, value_sigmoid, sink_window) \
+  ROW(21, cpu_float, bias, relative_bias, gatv2, warped, given_scores, bias_by_pair, margin, given_gate, weight_decay, adjusted, value_sigmoid, output_sigmoid, bounded_predicate) \
+  ROW(22, cpu_float16, elliptical, learned_keys, elementwise, key_bias, l2, transformer_xl, bent_map, margin, softplus_gate, sparsemax, lengths) \
+  ROW(23, float8_cache, l2, warped, fading, cauchy, bilinear, elliptical, bent_map, ssmax, decay_gate, weight_decay, softmax, bounded_predicate) \
+  ROW(24, thrust_double, elementwise, earlier_count_with_own, gatv2, earlier_count, bias, by_pair, margin, dropout, crowded, output_sigmoid, causal_lengths) \
+  ROW(25, cpu_bfloat16, spatial_prior, cauchy, elliptical, tupe, fourier_prior, transformer_xl, softplus_gate, weight_decay, counted, bounded_predicate) \
+  ROW(26, cpu_float16, by_pair, l2, relative_bias, bias_by_pair, fourier_prior, fading, softcap, ssmax, retention, bounded_predicate) \
+  ROW(27, cpu_bfloat16, warped, cope, later_count, l2, by_pair, rotary, margin, weight_decay, softmax, causal_or_lengths) \
+  ROW(28, cpu_float16, gatv2, warped, learned_keys, relative_bias, tupe, l2, softcap, ssmax, softplus_gate, dropout, adjusted_detached, output_sigmoid, sink_window) \
+  ROW(29, cpu_float, tupe, given_scores, alibi, bias, by_pair, fading, ssmax, dropout, sparsemax, output_sigmoid, sink_window) \
+  ROW(30, cpu_float, learned_keys, fire, key_bias, transformer_xl, spatial_prior, relative_bias, margin, given_gate, top_3, causal) \
+  ROW(31, float8_cache, fourier_prior, elementwise, bilinear, learned_keys, key_bias, relative_bias, weight_sigmoid, crowded, predicate) \
+  ROW(32, cpu_bfloat16, bias_by_pair, cauchy, earlier_count, earlier_count_with_own, bilinear, fourier_prior, margin, softplus_gate, retention, value_sigmoid, sink_window) \
+  ROW(33, thrust_double, bilinear, fading, bias_by_pair, elementwise, elliptical, by_pair, margin, given_gate, adjusted_detached, value_sigmoid, causal) \
+  ROW(34, cpu_float, bias, bias_by_pair, given_scores, elementwise, warped, fourier_prior, softcap, softmax, output_sigmoid, sink_window) \
+  ROW(35, cpu_float, key_bias, learned_keys, rotary, l2, fading, bias, softcap, ssmax, dropout, counted, predicate) \
+  ROW(36, cpu_bfloat16, fourier_prior, bilinear, elementwise, rotary, by_pair, l2, bent_map, adjusted, sink_window) \
+  ROW(37, cpu_float16, earlier_count_with_own, l2, by_pair, scalar_sort, elliptical, earlier_count, margin, weight_decay, counted, value_sigmoid, blocks) \
+  ROW(38, cpu_bfloat16, warped, later_count, learned_keys, cauchy, rotary, ssmax, dropout, retention, causal_lengths) \
+  ROW(39, float8_cache, rotary, warped, gatv2, cauchy, ssmax, decay_gate, dropout, sparsemax, value_sigmoid, output_sigmoid, lengths) \
+  ROW(40, cpu_float16, fourier_prior, bias_by_pair, bilinear, elementwise, bent_map, margin, softplus_gate, top_3, causal_lengths) \
+  ROW(41, cpu_float16, gatv2, rotary, bilinear, softcap, margin, softplus_gate, weight_sigmoid, softmax, sink_window) \
+  ROW(42, cpu_float, warped, by_pair, relative_bias, given_scores, tupe, bilinear, softcap, margin, given_gate, weight_sigmoid, crowded, predicate) \
+  ROW(43, cpu_bfloat16, spatial_prior, by_pair, cauchy, ssmax, decay_gate, dropout, adjusted_detached, sink_window) \
+  ROW(44, thrust_double, key_bias, l2, bias_by_pair, gatv2, fire, bent_map, weight_decay, softmax, predicate) \
+  ROW(45, float8_cache, cauchy, tupe, alibi, margin, decay_gate, weight_sigmoid, adjusted, lengths) \
+  ROW(46, thrust_double, tupe, scalar_sort, softcap, weight_sigmoid, adjusted, value_sigmoid, predicate) \
+  ROW(47, float8_cache, dot_product, fading, fourier_prior, elliptical, by_pair, ssmax, decay_gate, weight_sigmoid, retention, output_sigmoid, causal) \
+  ROW(48, cpu_bfloat16, dot_product, key_bias, bent_map, ssmax, softplus_gate, dropout, retention, output_sigmoid, blocks) \
+  ROW(49, cpu_float16, rotary, elliptical, ssmax, decay_gate, dropout, counted, output_sigmoid, predicate) \
+  ROW(50, cpu_bfloat16, rotary, by_pair, scalar_sort, margin, softplus_gate, weight_decay, softmax, output_sigmoid, sink_window) \
+  ROW(51, cpu_float, rotary, given_scores, softcap, given_gate, weight_sigmoid, adjusted, causal_lengths) \
+  ROW(52, float8_cache, spatial_prior, warped, tupe, margin, softplus_gate, dropout, top_3, output_sigmoid, blocks) \
+  ROW(53, cpu_bfloat16, bilinear, fourier_prior, bent_map, ssmax, sparsemax, output_sigmoid, causal)
 // clang-format on

@@ -18,7 +18,30 @@ namespace attune::pairs {
 
 using names = std::set<std::string>;
 
-/// The name of a contraction: as in policies/contraction.hpp, or "own term".
+/// How a term reads a table.
+constexpr char const* name_of_place(contraction::table_place place) {
+  switch (place) {
+    case contraction::table_place::column:
+      return " by feature";
+    case contraction::table_place::row:
+      return " by term";
+    case contraction::table_place::of_distance:
+      return " by distance";
+    case contraction::table_place::of_pair:
+      return " by pair";
+    case contraction::table_place::of_key:
+      return " by key";
+  }
+  return "";
+}
+template <class Operand>
+std::string name_of_table() {
+  if constexpr (Operand::side == contraction::operand_side::table)
+    return name_of_place(Operand::place);
+  else
+    return "";
+}
+/// The name of a contraction: as in policies/contraction.hpp, or "own term", with the tables that the term reads.
 template <class C>
 std::string name_of_contraction() {
   if constexpr (contraction::is_interpolated<C>) {
@@ -28,8 +51,13 @@ std::string name_of_contraction() {
            (C::own == contraction::own_key::included ? "_with_own" : "");
   } else {
     std::string const all = attune::detail::readable_name(typeid(C)), prefix = "attune::contraction::";
-    if (!all.starts_with(prefix)) return "with an own term";
-    return all.substr(prefix.size(), all.find('<') == std::string::npos ? all.npos : all.find('<') - prefix.size());
+    if (all.starts_with(prefix))
+      return all.substr(prefix.size(), all.find('<') == std::string::npos ? all.npos : all.find('<') - prefix.size());
+    if constexpr (requires { typename C::x; })
+      return "own term" + name_of_table<typename C::x>() + name_of_table<typename C::y>() +
+             name_of_table<typename C::z>();
+    else
+      return all;
   }
 }
 

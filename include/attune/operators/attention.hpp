@@ -161,7 +161,7 @@ constexpr auto pick(Default d, P p, Rest... rest) {
 /// An ordered sum comes with a normalizer of family masses.
 template <class Op>
 inline constexpr bool orders_masses = !has_ordered_sums<Op> || Op::normalizer_is.family == row_family::masses;
-/// No policy reads tables in `bind` beside an ordered sum.
+/// An operator with an ordered sum has no policy that reads tables in `bind`.
 template <class Op>
 inline constexpr bool orders_without_entries = !has_ordered_sums<Op> || !has_entries<Op>;
 /// The policies of an operator go together: attention() accepts them.

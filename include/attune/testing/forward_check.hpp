@@ -26,10 +26,10 @@
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/statistics.hpp>
+#include <attune/testing/drawn/varied_extents.hpp>
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/forward_report.hpp>
 #include <attune/testing/mask_bounds.hpp>
-#include <attune/testing/varied_extents.hpp>
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
@@ -283,9 +283,9 @@ void check_executors(forward_report& to, Op const& op, drawn_problem<Op> const& 
 ///   thresholds, statistics       to 2^8 roundings of the largest number of their kind
 ///   may_see                      of predicates with bounds: contains every key that the predicate shows
 /// A second problem draws what the extents leave free: heads of each input with a row per key, axes that inputs share,
-/// an offset for each of two batch elements, and lengths up to 48. Of the last three it draws what the operator accepts:
-/// nothing where its mask holds data that it does not check. The report says what was drawn; options.vary switches it
-/// off.
+/// an offset for each of two batch elements, and lengths up to 48. Offsets, batch and lengths stay where the operator
+/// refuses others, or where its mask has members that no call checks. The report says what was drawn. `vary` switches
+/// the second problem off.
 /// The report names the calls that it skipped. Parameters and tables keep their values: their granularity must fit the
 /// extents.
 /// Errors:      attune::error as forward; extents below 1.

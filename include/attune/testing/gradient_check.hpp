@@ -24,9 +24,9 @@
 #include <attune/exec/reference/fold.hpp>
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
+#include <attune/testing/drawn/varied_extents.hpp>
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/gradient_report.hpp>
-#include <attune/testing/varied_extents.hpp>
 
 namespace attune::testing {
 

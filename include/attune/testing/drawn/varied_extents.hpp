@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   varied_extents const v = vary<Op>(extents, what, random);     v.text: "batch 2, offsets 3 -1, 1 head of k"
+//   with_variation<Op>(extents, seed, 48, [&](varied_extents const& v) { ... v.text: "batch 2, offsets 3 1" ... });
 //
-// The extents of a second problem for an operator: what those of the first leave free is drawn. Heads of each input with
-// a row per key, and axes that may be shared, are always free. Lengths, the batch and offsets are free if the operator
-// does not mind: the caller tries, because only a call knows.
+// The extents of a second problem of an operator. Heads of each input with a row per key, and axes that inputs share,
+// are drawn always. Lengths, a batch of 2 and offsets are drawn where the operator accepts them. Only a call knows.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <attune/core/error.hpp>
+#include <attune/policies/mask/combine.hpp>
 #include <attune/testing/drawn_problem.hpp>
 
 namespace attune::testing::detail {
@@ -24,8 +28,8 @@ enum class variation {
   inputs,   ///< heads and shared axes
 };
 
-/// Whether a mask may be asked about other positions than those of the caller's extents: it holds nothing, or checks
-/// what it holds against each call.
+/// Whether a mask may be asked about positions outside the caller's extents: it has no members, or a call checks its
+/// arrays.
 template <class M>
 inline constexpr bool bears_other_places = std::is_empty_v<M> || ChecksShape<M>;
 template <class A, class B>
@@ -42,8 +46,8 @@ inline constexpr bool varies_places<fold_operator<N, Ops...>> = (varies_places<O
 struct varied_extents {
   problem_extents extents;
   std::array<shape, field_count> inputs{};
-  std::vector<index_t> offsets;  ///< empty: those of `extents`
-  std::string text;              ///< what was drawn, in words
+  std::vector<index_t> offsets;  ///< empty: as in `extents`
+  std::string text;              ///< what was drawn, for the report
 };
 
 /// Draws what `what` says. `longest`: the most queries and the most keys.
@@ -104,19 +108,22 @@ varied_extents vary(problem_extents const& e, variation what, normal_numbers& ra
   return v;
 }
 
-/// Calls run(varied_extents) with a drawn problem that the operator accepts. `run` throws attune::error for one that it
-/// does not; what changes heads and shared axes alone is accepted always.
+/// Calls run(varied_extents) with a drawn problem that the operator accepts. `run` throws attune::error if the operator
+/// does not. Every operator accepts other heads and shared axes.
 template <class Op, class Run>
 void with_variation(problem_extents const& e, std::uint64_t seed, index_t longest, Run const& run) {
+  std::string refused;
   for (variation const what : {variation::all, variation::offsets, variation::inputs}) {
     if (what != variation::inputs && !varies_places<Op>) continue;
     normal_numbers random(seed + 0x9E3779B97F4A7C15u);
     varied_extents v = vary<Op>(e, what, random, longest);
     if (!v.offsets.empty()) v.extents.offsets = std::span<index_t const>(v.offsets);
+    if (!refused.empty()) v.text += (v.text.empty() ? "" : "; ") + ("the operator refuses more: " + refused);
     if (what == variation::inputs) return run(v);
     try {
       return run(v);
-    } catch (error const&) {  // a parameter, a table or angles for other extents or positions
+    } catch (error const& why) {  // a parameter, a table or angles for other extents or positions
+      refused = why.what();
     }
   }
 }

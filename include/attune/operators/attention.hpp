@@ -158,6 +158,18 @@ constexpr auto pick(Default d, P p, Rest... rest) {
     return pick<R>(d, rest...);
 }
 
+/// An ordered sum comes with a normalizer of family masses.
+template <class Op>
+inline constexpr bool orders_masses = !has_ordered_sums<Op> || Op::normalizer_is.family == row_family::masses;
+/// An operator with an ordered sum has no policy that reads tables in `bind`.
+template <class Op>
+inline constexpr bool orders_without_entries = !has_ordered_sums<Op> || !has_entries<Op>;
+/// The policies of an operator go together: attention() accepts them.
+template <class Op>
+inline constexpr bool compose =
+    contraction::has_sources<typename Op::contractions>() && contraction::has_indices<typename Op::contractions>() &&
+    contraction::one_order<typename Op::contractions> && orders_masses<Op> && orders_without_entries<Op>;
+
 }  // namespace detail
 
 /// Composes an operator from its policies, in any order. Everything but the kernel has a default. An error in a policy
@@ -212,10 +224,10 @@ constexpr auto attention(P... policies) {
       static_assert(contraction::one_order<contractions>,
                     "attune: an operator streams the keys of a row in one order: it cannot have sums over later keys "
                     "and sums over earlier keys");
-      static_assert(!has_ordered_sums<op> || op::normalizer_is.family == row_family::masses,
+      static_assert(detail::orders_masses<op>,
                     "attune: an ordered sum needs a normalizer of family masses: extreme logits and candidate sets do "
                     "not support it. See docs/reference/policies.md#ordered-sums");
-      static_assert(!has_ordered_sums<op> || !detail::has_entries<op>,
+      static_assert(detail::orders_without_entries<op>,
                     "attune: an operator with an ordered sum cannot read tables in bind. See "
                     "docs/reference/policies.md#tables-in-pointwise-code");
       return detail::numbered(op{k, l, g, n, v, o, m, w});

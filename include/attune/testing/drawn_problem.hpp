@@ -132,13 +132,15 @@ class drawn_problem {
   /// Errors name `caller`.
   drawn_problem(problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {},
                 char const* caller = "drawn_problem")
+      : drawn_problem(e, shapes_of(e), random, rule, caller) {}
+  /// The same with the shapes of the inputs.
+  drawn_problem(problem_extents const& e, std::array<shape, field_count> const& shapes, detail::normal_numbers& random,
+                draw_rule const& rule = {}, char const* caller = "drawn_problem")
       : offset_(e.offset), offsets_(e.offsets) {
     detail::check_extents(caller, e);
-    problem_extents of_inputs = e;
-    of_inputs.heads *= attune::detail::heads_of_inputs<Op>;
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F))
-        draw(fields_[std::size_t(F)], extents_of(F, of_inputs),
+        draw(fields_[std::size_t(F)], shapes[std::size_t(F)],
              [&] { return rule ? rule(F, random()) : detail::drawn_by_default(F, random()); });
     });
     shape const rows{e.batch, e.heads, e.queries, 1};
@@ -148,6 +150,16 @@ class drawn_problem {
   }
   drawn_problem(drawn_problem const&) = delete;  // views point into this object
   drawn_problem& operator=(drawn_problem const&) = delete;
+
+  /// The shapes of the inputs that a problem of these extents has.
+  static std::array<shape, field_count> shapes_of(problem_extents e) {
+    std::array<shape, field_count> to{};
+    e.heads *= attune::detail::heads_of_inputs<Op>;
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F)) to[std::size_t(F)] = extents_of(F, e);
+    });
+    return to;
+  }
 
   /// The numbers of an input; empty if the operator does not read it.
   detail::drawn_tensor& of(field f) { return fields_[std::size_t(f)]; }

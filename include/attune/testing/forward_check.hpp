@@ -26,6 +26,7 @@
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/statistics.hpp>
+#include <attune/testing/drawn/varied_extents.hpp>
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/forward_report.hpp>
 #include <attune/testing/mask_bounds.hpp>
@@ -37,6 +38,7 @@ namespace attune::testing {
 struct forward_check_options {
   int threads = 2;      ///< of the CPU executors
   draw_rule draw = {};  ///< for policies whose inputs have a restricted domain
+  bool vary = true;     ///< checks a second, smaller problem, and draws what the extents leave free
 };
 
 namespace detail {
@@ -261,6 +263,15 @@ std::string name_of_executor(Exec const&) {
   return (requires(Exec const& e) { e.policy; } ? "thrust_on<" : "executor<") + number + ">";
 }
 
+/// Checks every call of every executor.
+template <class Op, class... Others>
+void check_executors(forward_report& to, Op const& op, drawn_problem<Op> const& p, forward_truth<Op> const& truth,
+                     int threads, Others const&... others) {
+  detail::check_executor(to, "cpu<float>", cpu<float>{threads}, op, p, truth);
+  detail::check_executor(to, "cpu<double>", cpu<double>{threads}, op, p, truth);
+  (detail::check_executor(to, detail::name_of_executor(others), others, op, p, truth), ...);
+}
+
 }  // namespace detail
 
 /// Checks the results of an operator on a random problem of these extents, by every call of every executor, against the
@@ -271,28 +282,41 @@ std::string name_of_executor(Exec const&) {
 ///                                parts of unequal size
 ///   thresholds, statistics       to 2^8 roundings of the largest number of their kind
 ///   may_see                      of predicates with bounds: contains every key that the predicate shows
+/// A second problem draws what the extents leave free: heads of each input with a row per key, axes that inputs share,
+/// an offset for each of two batch elements, and lengths up to 48. Offsets, batch and lengths stay where the operator
+/// refuses others, or where its mask has members that no call checks. The report says what was drawn. `vary` switches
+/// the second problem off.
 /// The report names the calls that it skipped. Parameters and tables keep their values: their granularity must fit the
 /// extents.
 /// Errors:      attune::error as forward; extents below 1.
-/// Complexity:  a 50-digit forward pass: 0.1 s for 10^4 pairs of queries and keys with 16 features.
+/// Complexity:  two 50-digit forward passes: 0.1 s for 10^4 pairs of queries and keys with 16 features.
 template <class Op, class... Others>
 forward_report check_forward(Op const& op, problem_extents const& extents, std::uint64_t seed,
                              forward_check_options const& options = {}, Others const&... others) {
   detail::normal_numbers random(seed);
-  drawn_problem<Op> const p(extents, random, options.draw, "check_forward");
-  detail::forward_truth<Op> const truth(op, p);
   forward_report report;
   report.seed = seed;
-  detail::check_mask_bounds(report, op, truth.extents());
-  detail::check_executor(report, "cpu<float>", cpu<float>{options.threads}, op, p, truth);
-  detail::check_executor(report, "cpu<double>", cpu<double>{options.threads}, op, p, truth);
-  (detail::check_executor(report, detail::name_of_executor(others), others, op, p, truth), ...);
+  {
+    drawn_problem<Op> const p(extents, random, options.draw, "check_forward");
+    detail::forward_truth<Op> const truth(op, p);
+    detail::check_mask_bounds(report, op, truth.extents());
+    detail::check_executors(report, op, p, truth, options.threads, others...);
+  }
   if constexpr (sizeof...(Others) == 0) {
     forward_line& thrust = report.lines.emplace_back();
     thrust.executor = "Thrust";
     thrust.call = "every call";
     thrust.left_out = "hand its executor over, as thrust_on<float>(thrust::host)";
   }
+  if (!options.vary) return report;
+  detail::with_variation<Op>(extents, seed, 48, [&](detail::varied_extents const& v) {
+    drawn_problem<Op> const p(v.extents, v.inputs, random, options.draw, "check_forward");
+    detail::forward_truth<Op> const truth(op, p);
+    forward_report second;
+    detail::check_executors(second, op, p, truth, options.threads, others...);
+    report.varied = v.text;
+    report.varied_lines = std::move(second.lines);
+  });
   return report;
 }
 

@@ -32,12 +32,17 @@ struct forward_line {
 
 /// The result of check_forward.
 struct forward_report {
-  std::uint64_t seed = 0;           ///< of the random problem
-  std::vector<forward_line> lines;  ///< one per executor and call
+  std::uint64_t seed = 0;                  ///< of the random problem
+  std::vector<forward_line> lines;         ///< one per executor and call
+  std::string varied;                      ///< what the second problem drew: "batch 2, 3 queries, ..."; empty: none
+  std::vector<forward_line> varied_lines;  ///< of the second problem
 
   /// Whether every call that was made is within the allowed error.
   bool passed() const {
-    return !lines.empty() && std::all_of(lines.begin(), lines.end(), [](forward_line const& l) { return l.passed(); });
+    auto const all = [](std::vector<forward_line> const& x) {
+      return std::all_of(x.begin(), x.end(), [](forward_line const& l) { return l.passed(); });
+    };
+    return !lines.empty() && all(lines) && all(varied_lines);
   }
   /// The line of an executor and a call. Throws attune::error if there is none.
   forward_line const& line(std::string const& executor, std::string const& call) const {
@@ -56,18 +61,26 @@ inline std::ostream& operator<<(std::ostream& to, forward_report const& r) {
   std::size_t names = 0, calls = 0;
   for (forward_line const& l : r.lines)
     names = (std::max)(names, l.executor.size()), calls = (std::max)(calls, l.call.size());
-  for (forward_line const& l : r.lines) {
+  auto const print = [&](forward_line const& l) {
     std::string executor = l.executor, call = l.call;
     executor.resize(names, ' ');
     call.resize(calls, ' ');
     to << (l.made() ? l.passed() ? "ok    " : "WRONG " : "-     ") << executor << "  " << call << "  ";
     if (!l.made()) {
       to << "left out: " << l.left_out << '\n';
-      continue;
+      return;
     }
     to << attune::detail::number_text(l.share, 2) << " of what is allowed";
     if (!l.passed()) to << ", at " << l.where;
     to << '\n';
+  };
+  for (forward_line const& l : r.lines) print(l);
+  if (!r.varied_lines.empty()) {
+    auto const wrong =
+        std::count_if(r.varied_lines.begin(), r.varied_lines.end(), [](forward_line const& l) { return !l.passed(); });
+    to << (wrong == 0 ? "ok    " : "WRONG ") << "a second problem: " << r.varied << '\n';
+    for (forward_line const& l : r.varied_lines)
+      if (!l.passed()) print(l);
   }
   return to << (r.passed() ? "forward agrees" : "FORWARD IS WRONG") << " (seed " << std::to_string(r.seed) << ")\n";
 }

@@ -24,6 +24,7 @@
 #include <attune/exec/reference/fold.hpp>
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
+#include <attune/testing/drawn/varied_extents.hpp>
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/gradient_report.hpp>
 
@@ -35,6 +36,7 @@ struct gradient_check_options {
   int directions = 4;    ///< along which all numbers change at once
   int threads = 2;       ///< of the CPU executor
   draw_rule draw = {};   ///< for policies whose inputs have a restricted domain
+  bool vary = true;      ///< checks a second, smaller problem, and draws what the extents leave free
 };
 
 namespace detail {
@@ -253,31 +255,11 @@ void check_cpu(gradient_report& to, gradient_error gradient_line::* route, Op co
   });
 }
 
-}  // namespace detail
-
-/// Checks the gradients of an operator on a random problem of these extents, by three routes:
-///   differences                 vjp(reference<digits50>) against central differences of the 50-digit forward pass:
-///                               entry by entry, and along directions in which all inputs, parameters and tables change
-///                               at once; to 1e-9 of the largest entry of a gradient, 1e-12 of the largest entry of all
-///   cpu<double>, cpu<float>     vjp against the same gradients; to 2^12 roundings of the largest entry of all
-/// Cotangents of out, and of lse and ground weight where they exist, are random as well. Parameters and tables keep
-/// their values, so their granularity must fit the extents.
-/// Kinks:       where one-sided derivatives differ (a tie, max(a, 0) at 0), a gradient is one of them, and a difference
-///              is neither. Random inputs avoid such points. You must avoid parameters that lie on one (yarn at
-///              extension 1).
-/// Constant:    parameters that are unset, infinite, or at the edge of their domain. A moving average changes by its
-///              value, or not at all where gradients are stopped on purpose (adjusted_ends::detached). The report says
-///              so.
-/// Errors:      attune::error as vjp; extents below 1.
-/// Complexity:  two 50-digit forward passes per entry: seconds at the default extents.
+/// Checks the gradients of one problem.
 template <class Op>
-gradient_report check_gradients(Op const& op, problem_extents const& extents, std::uint64_t seed,
-                                gradient_check_options const& options = {}) {
-  detail::normal_numbers random(seed);
-  drawn_problem<Op> p(extents, random, options.draw, "check_gradients");
+void check_problem(gradient_report& report, Op const& op, drawn_problem<Op>& p, gradient_check_options const& options,
+                   normal_numbers& random) {
   auto const g = vjp(reference<digits50>{}, op, p.template inputs<any_tensor>(), p.template cotangents<any_tensor>());
-  gradient_report report;
-  report.seed = seed;
   report.directions.name = "all of them, along random directions";
   std::vector<gradient_array<digits50> const*> exact;
   detail::for_each_gradient(g, [&](std::string const& name, gradient_array<digits50> const& x) {
@@ -305,6 +287,49 @@ gradient_report check_gradients(Op const& op, problem_extents const& extents, st
   }
   for (int t = 0; t < options.directions && moves; ++t)
     detail::check_direction(report.directions, numbers, exact, random, value, 1e-9);
+}
+
+}  // namespace detail
+
+/// Checks the gradients of an operator on a random problem of these extents, by three routes:
+///   differences                 vjp(reference<digits50>) against central differences of the 50-digit forward pass:
+///                               entry by entry, and along directions in which all inputs, parameters and tables change
+///                               at once; to 1e-9 of the largest entry of a gradient, 1e-12 of the largest entry of all
+///   cpu<double>, cpu<float>     vjp against the same gradients; to 2^12 roundings of the largest entry of all
+/// A second problem draws what the extents leave free, as check_forward does, with lengths up to 8, 4 entries and one
+/// direction.
+/// Cotangents of out, and of lse and ground weight where they exist, are random as well. Parameters and tables keep
+/// their values, so their granularity must fit the extents.
+/// Kinks:       where one-sided derivatives differ (a tie, max(a, 0) at 0), a gradient is one of them, and a difference
+///              is neither. Random inputs avoid such points. You must avoid parameters that lie on one (yarn at
+///              extension 1).
+/// Constant:    parameters that are unset, infinite, or at the edge of their domain. A moving average changes by its
+///              value, or not at all where gradients are stopped on purpose (adjusted_ends::detached). The report says
+///              so.
+/// Errors:      attune::error as vjp; extents below 1.
+/// Complexity:  two 50-digit forward passes per entry: seconds at the default extents.
+template <class Op>
+gradient_report check_gradients(Op const& op, problem_extents const& extents, std::uint64_t seed,
+                                gradient_check_options const& options = {}) {
+  detail::normal_numbers random(seed);
+  gradient_report report;
+  report.seed = seed;
+  {
+    drawn_problem<Op> p(extents, random, options.draw, "check_gradients");
+    detail::check_problem(report, op, p, options, random);
+  }
+  if (!options.vary) return report;
+  gradient_check_options few = options;
+  few.entries = (std::min<index_t>)(options.entries, 4);
+  few.directions = (std::min)(options.directions, 1);
+  detail::with_variation<Op>(extents, seed, 8, [&](detail::varied_extents const& v) {
+    drawn_problem<Op> p(v.extents, v.inputs, random, options.draw, "check_gradients");
+    gradient_report second;
+    detail::check_problem(second, op, p, few, random);
+    report.varied = v.text;
+    report.varied_lines = std::move(second.lines);
+    report.varied_lines.push_back(std::move(second.directions));
+  });
   return report;
 }
 

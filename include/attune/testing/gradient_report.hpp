@@ -46,16 +46,20 @@ struct gradient_line {
 
 /// The result of check_gradients.
 struct gradient_report {
-  std::uint64_t seed = 0;            ///< of the random problem
-  double magnitude = 0;              ///< the largest entry of all gradients
-  std::vector<gradient_line> lines;  ///< one per input, parameter and table
-  gradient_line directions;          ///< all numbers changed at once, along random directions
+  std::uint64_t seed = 0;                   ///< of the random problem
+  double magnitude = 0;                     ///< the largest entry of all gradients
+  std::vector<gradient_line> lines;         ///< one per input, parameter and table
+  gradient_line directions;                 ///< all numbers changed at once, along random directions
+  std::string varied;                       ///< what the second problem drew: "batch 2, 3 queries, ..."; empty: none
+  std::vector<gradient_line> varied_lines;  ///< of the second problem, its directions last
 
   /// Whether all routes agree everywhere. An objective that does not depend on anything proves nothing and does not
   /// pass.
   bool passed() const {
-    return magnitude > 0 && directions.passed() &&
-           std::all_of(lines.begin(), lines.end(), [](gradient_line const& l) { return l.passed(); });
+    auto const all = [](std::vector<gradient_line> const& x) {
+      return std::all_of(x.begin(), x.end(), [](gradient_line const& l) { return l.passed(); });
+    };
+    return magnitude > 0 && directions.passed() && all(lines) && all(varied_lines);
   }
   /// The line of that name, "input q". Throws attune::error if there is none.
   gradient_line const& line(std::string const& name) const {
@@ -93,6 +97,13 @@ inline std::ostream& operator<<(std::ostream& to, gradient_report const& r) {
   width += 6;
   for (gradient_line const& l : r.lines) to << detail::printed(l, width) << '\n';
   if (r.directions.differences.compared > 0) to << detail::printed(r.directions, width) << '\n';
+  if (!r.varied_lines.empty()) {
+    auto const wrong =
+        std::count_if(r.varied_lines.begin(), r.varied_lines.end(), [](gradient_line const& l) { return !l.passed(); });
+    to << (wrong == 0 ? "ok    " : "WRONG ") << "a second problem: " << r.varied << '\n';
+    for (gradient_line const& l : r.varied_lines)
+      if (!l.passed()) to << detail::printed(l, width) << '\n';
+  }
   to << (r.passed()        ? "gradients agree"
          : r.magnitude > 0 ? "GRADIENTS ARE WRONG"
                            : "NO GRADIENT: nothing moves the objective")

@@ -55,7 +55,88 @@ auto checked(Op const& op, problem_extents const& e = few) {
   return check_forward(op, e, 1);
 }
 
+/// cpu<double>, but for something that only other calls than the caller's own show.
+template <class Wrong>
+struct wrong_cpu {
+  using value_type = double;
+  using view = tensor<double const>;
+};
+template <class Wrong, class Op>
+void forward(wrong_cpu<Wrong>, Op const& op, inputs<Op, tensor<double const>> in, outputs<Op, double> const& out) {
+  Wrong::spoil(in, out.out.extents().head);
+  attune::forward(cpu<double>{serial{}}, op, in, out);
+}
+struct one_offset {
+  template <class Inputs>
+  static void spoil(Inputs& in, index_t) {
+    if (in.offsets.has_value()) in.offset = in.offsets->front(), in.offsets.reset();
+  }
+};
+/// Reads the keys of the wrong head where heads share keys.
+struct first_heads {
+  template <class Inputs>
+  static void spoil(Inputs& in, index_t heads) {
+    if (shape const e = in.k.extents(); e.head > 1 && e.head < heads)
+      in.k = {in.k.data(), {e.batch, 1, e.position, e.feature}, in.k.steps()};
+  }
+};
+struct first_row_of_bias {
+  template <class Inputs>
+  static void spoil(Inputs& in, index_t heads) {
+    if (shape const e = in.bias.extents(); e.head == 1 && heads > 1)
+      in.bias = {in.bias.data(), {e.batch, 1, 1, e.feature}, in.bias.steps()};
+  }
+};
+/// How many of some seeds show what is wrong.
+template <class Wrong, class Op>
+int found(Op const& op, problem_extents const& e, bool vary) {
+  int n = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    n += !check_forward(op, e, seed, {.vary = vary}, wrong_cpu<Wrong>{}).passed();
+  return n;
+}
+
 TEST_SUITE("forward check") {
+  TEST_CASE("a second problem draws offsets, heads and shared inputs, and says so") {
+    auto const causal = attention(kernel::dot_product{} + kernel::bias{}, mask::causal{});
+    problem_extents const four{.heads = 4, .queries = 3, .keys = 9, .width = 3};
+    CHECK(found<one_offset>(causal, four, true) >= 4);
+    CHECK(found<one_offset>(causal, four, false) == 0);
+    CHECK(found<first_heads>(causal, four, true) >= 1);
+    CHECK(found<first_heads>(causal, four, false) == 0);
+    CHECK(found<first_row_of_bias>(causal, four, true) >= 1);
+    CHECK(found<first_row_of_bias>(causal, four, false) == 0);
+
+    auto const r = check_forward(causal, four, 1);
+    CHECK(r.varied.find("batch 2") == 0);
+    CHECK(r.varied.find("offsets ") != std::string::npos);
+    CHECK(r.varied_lines.size() + 1 == r.lines.size());  // Thrust is left out once
+    CHECK(check_forward(causal, four, 1, {.vary = false}).varied.empty());
+  }
+
+  TEST_CASE("the second problem keeps what the operator needs") {
+    rotary_angles<double> const angles(rotary_frequencies::plain(4), 40);  // 40 positions
+    auto const turned = check_forward(attention(kernel::rotary{angles}, mask::causal{}), few, 2);
+    CHECK(turned.passed());
+    CHECK(turned.varied.find("offsets") != std::string::npos);
+    std::vector<double> const slopes(24, 0.2);  // for 2 heads and 12 queries
+    auto const sloped =
+        check_forward(attention(kernel::dot_product{} + kernel::alibi{per_query(slopes, 2)}, mask::causal{}),
+                      {.heads = 2, .queries = 12, .keys = 40, .width = 4}, 2);
+    CHECK(sloped.passed());
+    CHECK(sloped.varied.find("queries") == std::string::npos);
+    CHECK(sloped.varied.find("offsets") != std::string::npos);
+    // A mask whose data no call checks: positions stay.
+    struct hidden {
+      bool const* keys;
+      bool operator()(mask_row const&, index_t j) const { return keys[j]; }
+    };
+    bool keys[40] = {true, true, false, true};
+    auto const masked = check_forward(attention(kernel::dot_product{}, mask::predicate{hidden{keys}}), few, 2);
+    CHECK(masked.passed());
+    CHECK(masked.varied.find("offsets") == std::string::npos);
+  }
+
   TEST_CASE("what is right passes, and what an operator does not have is named") {
     auto const softmax = checked(attention(scored<defect::none>{}, mask::causal{}));
     CHECK(softmax.passed());

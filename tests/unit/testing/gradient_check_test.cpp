@@ -63,7 +63,36 @@ struct rated {
   }
 };
 
+/// <q, k>, whose tangent is lost for queries that stand behind the last key: only an offset brings one there.
+struct lost_behind {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::dot;
+  template <class T>
+  struct bound {
+    T behind;
+    T score(T const& x, key<T> const&) const {
+      return math::select(behind > T(-1), spoiled<defect::dropped_tangent>(x), x);
+    }
+  };
+  template <class T>
+  bound<T> bind(row<T> const& r) const {
+    return {r.position - r.keys};
+  }
+};
+
 TEST_SUITE("gradient check") {
+  TEST_CASE("a second problem draws offsets: what is wrong behind the last key is found") {
+    int found = 0, without = 0;
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      auto const r = check_gradients(attention(lost_behind{}), small, seed);
+      CHECK(r.varied.find("offsets ") != std::string::npos);
+      found += !r.passed();
+      without += !check_gradients(attention(lost_behind{}), small, seed, {.vary = false}).passed();
+    }
+    CHECK(found >= 3);
+    CHECK(without == 0);
+  }
+
   TEST_CASE("right policies pass, by every route") {
     std::vector<double> rates{0.7, -0.4};
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {

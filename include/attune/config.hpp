@@ -61,6 +61,18 @@
 #define ATTUNE_UNROLL_FEW _Pragma("GCC unroll 16")
 #endif
 
+/// Around functions that call intrinsics. With g++ 12, intrinsics of AVX-512 warn of uninitialized variables wherever
+/// they are inlined (GCC bug 105593), unless a function between is exempt.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#define ATTUNE_INTRINSICS_BEGIN                                                        \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wuninitialized\"") \
+      _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
+#define ATTUNE_INTRINSICS_END _Pragma("GCC diagnostic pop")
+#else
+#define ATTUNE_INTRINSICS_BEGIN
+#define ATTUNE_INTRINSICS_END
+#endif
+
 /// A program over tasks. On the host it is compiled once, whichever systems run it, by nvcc's host compiler too; on a
 /// device it is inlined into the kernel.
 #if defined(__CUDA_ARCH__)

@@ -89,6 +89,7 @@ struct arithmetic<T> {
 template <class T>
 using arithmetic_t = typename detail::arithmetic<T>::type;
 
+ATTUNE_INTRINSICS_BEGIN
 namespace detail {
 
 /// N numbers of T in one vector register, or in several.
@@ -167,4 +168,5 @@ ATTUNE_NOINLINE void narrow(float const* ATTUNE_RESTRICT from, S* ATTUNE_RESTRIC
 }
 
 }  // namespace detail
+ATTUNE_INTRINSICS_END
 }  // namespace attune

@@ -61,12 +61,7 @@
 #define XSIMD_WITH_SVE 0
 #endif
 
-// GCC bug 105593: intrinsics of AVX-512 warn wherever they are inlined, unless a function between is exempt.
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
+ATTUNE_INTRINSICS_BEGIN
 
 namespace attune::simd {
 
@@ -343,6 +338,4 @@ ATTUNE_INLINE xsimd::batch<T, Arch> quotient(xsimd::batch<T, Arch> const& a, xsi
 
 }  // namespace attune::simd
 
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
-#pragma GCC diagnostic pop
-#endif
+ATTUNE_INTRINSICS_END

@@ -56,7 +56,9 @@ TEST_CASE("a decimal comma: JSON, descriptions of operators and printed reports 
   gradients.directions.name = "along directions";
   gradients.directions.magnitude = 2.5;
   gradients.directions.differences = {7, 1.5e-7, 1e-3};
-  testing::forward_report const forward{123456, {{"cpu<float>", "forward", 0.25, "", ""}}};
+  testing::forward_report forward;
+  forward.seed = 123456;
+  forward.lines = {{"cpu<float>", "forward", 0.25, "", ""}};
   std::string const json = testing::json_of(failed()), verdict = shown(failed()), of_gradients = shown(gradients),
                     of_forward = shown(forward);
   CHECK(verdict.find("4321 of 98765 outside the bound; worst error / bound 2.5 at (0, 1, 4321, 3)\n") != verdict.npos);

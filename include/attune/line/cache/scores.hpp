@@ -13,6 +13,7 @@
 #include <attune/core/simd_math.hpp>
 #include <attune/core/xsimd.hpp>
 
+ATTUNE_INTRINSICS_BEGIN
 namespace attune::line::detail {
 
 /// a - b and its rounding error (Knuth's TwoSum).
@@ -90,3 +91,4 @@ ATTUNE_INLINE xsimd::batch<double, Arch> load_wide(T const* from) {
 }
 
 }  // namespace attune::line::detail
+ATTUNE_INTRINSICS_END

@@ -19,6 +19,7 @@
 
 namespace attune {
 
+ATTUNE_INTRINSICS_BEGIN
 namespace exec_cpu {
 
 /// N bytes, each in a 32-bit word. With intrinsics: g++ 12 compiles a conversion of vectors byte by byte.
@@ -73,6 +74,7 @@ ATTUNE_NOINLINE void widen_codes(E const* ATTUNE_RESTRICT from, float scale, flo
 }
 
 }  // namespace exec_cpu
+ATTUNE_INTRINSICS_END
 
 /// A tensor of T, or a tensor of 8-bit codes. A code means float(code) * scale, rounded to float. `scales` (1, heads,
 /// 1, 1): one scale per head of the tensor.

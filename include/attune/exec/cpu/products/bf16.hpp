@@ -31,6 +31,7 @@ inline constexpr bool multiplies_bf16 =
     false;
 #endif
 
+ATTUNE_INTRINSICS_BEGIN
 #if defined(__AVX512BF16__) && defined(__AVX512BW__)
 
 /// 32 numbers: 16 pairs.
@@ -127,5 +128,6 @@ ATTUNE_INLINE void store_rounded(std::uint32_t* to, xsimd::batch<float, Arch> co
 }
 
 #endif
+ATTUNE_INTRINSICS_END
 
 }  // namespace attune::exec_cpu

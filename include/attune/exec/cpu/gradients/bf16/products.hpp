@@ -140,7 +140,7 @@ struct pair_cotangents {
         batch const second = both ? batch::load_aligned(at + tile::queries) : batch(0.0f);
         bits const p = Unit::rounded(batch::load_aligned(at), second);
         p.store_aligned(pairs + c * tile::queries + v * tile::lanes);
-        simd::bits_as<float>(bits(p << 16)).store_aligned(at);
+        simd::bits_as<float>(simd::shifted_up(p, 16)).store_aligned(at);
         if (both) simd::bits_as<float>(bits(p & bits(0xffff0000u))).store_aligned(at + tile::queries);
       }
   }

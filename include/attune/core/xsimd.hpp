@@ -128,11 +128,6 @@ template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> floor(xsimd::batch<T, Arch> const& x) {
   return xsimd::floor(x);
 }
-/// The sine and the cosine of x, for x that is not large.
-template <class T, class Arch>
-ATTUNE_INLINE auto sincos(xsimd::batch<T, Arch> const& x) {
-  return xsimd::sincos(x);
-}
 
 /// The bits of x as numbers of another type of the same size.
 template <class To, class From, class Arch>

@@ -100,8 +100,8 @@ class wave_table {
     /// At m = 0: c = there, s = 0.
     ATTUNE_INLINE phases(double const* x, double const* there, double step) {
       for (int v = 0; v < vectors; ++v) {
-        auto const [sin, cos] = simd::sincos(batch::load_aligned(x + v * tile::lanes) * batch(step));
-        sine[v] = sin, cosine[v] = cos;
+        batch const angle = batch::load_aligned(x + v * tile::lanes) * batch(step);
+        sine[v] = math::sin(angle), cosine[v] = math::cos(angle);
         c[v] = there == nullptr ? batch(1.0) : batch::load_aligned(there + v * tile::lanes);
         s[v] = batch(0.0);
       }

@@ -73,7 +73,8 @@ def self_test(options):
                          f"bool f(batch const& a, batch const& b) {{ return attune::simd::any({plant}); }}\n")
             subprocess.run([options.compiler, "-std=c++20", "-O0", "-march=native", "-w", "-c", source, "-o", program,
                             "-I", os.path.join(options.root, "include")]
-                           + [word for path in options.include if path for word in ("-isystem", path)], check=True)
+                           + [word for path in options.include if path and path != "/usr/include"
+                              for word in ("-isystem", path)], check=True)
             found = operators_in(program, options.nm)
             if bool(found) != refused:
                 wrong += 1

@@ -20,7 +20,7 @@ ATTUNE_HD T log_sigmoid(T const& x) {
 template <class T>
 ATTUNE_HD T log1m_exp(T const& x) {
   T const a = abs(x);  // switching at log 2 keeps both forms away from cancellation
-  return select(a < T(0.693147180559945309), log(T(-expm1(T(-a)))), log1p(T(-exp_nonpositive(T(-a)))));
+  return select(a < T(0.693147180559945309), log(T(-expm1(T(-a)))), log1p(T(-attune::detail::exp_of_negative(T(-a)))));
 }
 
 /// The x with softplus(x) = y: -inf at y = 0, NaN for y < 0.

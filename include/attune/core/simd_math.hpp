@@ -247,7 +247,13 @@ struct scalar<xsimd::batch<T, Arch>> {
   /// least_weight = 2^-m, the result is 0 below 2^(-m-1/2): e^f 2^(bias-m-1) is multiplied by 2^(n+m+1-bias), whose
   /// exponent field is 0 there. The clamp keeps NaN and turns -inf into such a number.
   ATTUNE_INLINE static batch exp_nonpositive(batch const& x0) {
-    constexpr int field = 1 - attune::detail::least_weight_exponent<T>;
+    return exp_from<1 - attune::detail::least_weight_exponent<T>>(x0);
+  }
+  /// The same with the least normal number instead of the least weight: 0 below log(2^-125.5) = -86.99 (float),
+  /// log(2^-1021.5) = -708.05 (double).
+  ATTUNE_INLINE static batch exp_of_negative(batch const& x0) { return exp_from<k_::bias - 1>(x0); }
+  template <int field>
+  ATTUNE_INLINE static batch exp_from(batch const& x0) {
     constexpr T offset = k_::anchor + T(field);
     batch const x = larger(x0, batch(T(-field) * k_::ln2_hi));
     batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));

@@ -48,8 +48,8 @@ class row_scale {
   row_scale() = default;
   ATTUNE_INLINE explicit row_scale(Batch const& factor)
       : factor_(factor), lowest_(math::select(factor == Batch(1), Batch(0), Batch(scalar<Batch>::least() / factor))) {}
-  ATTUNE_INLINE Batch operator()(Batch const& sum) const {
-    return math::select(math::abs(sum) < lowest_, Batch(0), sum) * factor_;
+  friend ATTUNE_INLINE Batch operator*(Batch const& sum, row_scale const& by) {
+    return math::select(math::abs(sum) < by.lowest_, Batch(0), sum) * by.factor_;
   }
 
  private:

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <attune/core/simd_lift.hpp>
-#include <attune/core/tiny.hpp>
 #include <attune/exec/cpu/decode/contractions.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
@@ -126,18 +125,17 @@ class decode_sums {
   /// Changes all masses and value sums of a row to a higher reference.
   ATTUNE_NOINLINE void raise(index_t r, T const& to) {
     decode_masses<T, Arch>& masses = masses_[std::size_t(r)];
-    batch const higher(to), drop = masses.reference - higher;
-    attune::detail::row_scale<batch> const scaled(math::exp_nonpositive(drop));
+    batch const higher(to), drop = masses.reference - higher, factor = math::exp_nonpositive(drop);
     masses.reference = higher;
-    masses.earned = scaled(masses.earned);
-    masses.ground = scaled(masses.ground);
+    masses.earned = masses.earned * factor;
+    masses.ground = masses.ground * factor;
     for (index_t d = r * width_; d < (r + 1) * width_; d += lanes) {
       batch const sum = batch::load_aligned(sum_.data() + d);
       // sum e (a - m') v = sum e (a - m) v + (m - m') sum e v
       if constexpr (adjusted)
-        scaled(simd::multiply_add(sum, drop, batch::load_aligned(second_.data() + d)))
+        (simd::multiply_add(sum, drop, batch::load_aligned(second_.data() + d)) * factor)
             .store_aligned(second_.data() + d);
-      scaled(sum).store_aligned(sum_.data() + d);
+      (sum * factor).store_aligned(sum_.data() + d);
     }
   }
 

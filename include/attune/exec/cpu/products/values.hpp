@@ -11,7 +11,6 @@
 #include <cstdint>
 
 #include <attune/core/simd_math.hpp>
-#include <attune/core/tiny.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
@@ -19,16 +18,14 @@
 
 namespace attune::exec_cpu {
 
-/// Scales the value sums of a tile lane by lane.
-template <class T, class Arch>
-ATTUNE_NOINLINE void scale_rows(T* sum, index_t width, xsimd::batch<T, Arch> const* factor) {
+/// Scales the value sums of a tile lane by lane. A factor is a batch, or attune::detail::row_scale.
+template <class T, class Arch, class Factor>
+ATTUNE_NOINLINE void scale_rows(T* sum, index_t width, Factor const* factor) {
   using tile = tiling<T, Arch>;
-  attune::detail::row_scale<typename tile::batch> scaled[tile::vectors];
-  for (int v = 0; v < tile::vectors; ++v) scaled[v] = attune::detail::row_scale<typename tile::batch>(factor[v]);
   for (index_t d = 0; d < width; ++d)
     for (int v = 0; v < tile::vectors; ++v) {
       T* const at = sum + d * tile::queries + v * tile::lanes;
-      scaled[v](tile::batch::load_aligned(at)).store_aligned(at);
+      (tile::batch::load_aligned(at) * factor[v]).store_aligned(at);
     }
 }
 

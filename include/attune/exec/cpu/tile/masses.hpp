@@ -188,15 +188,17 @@ class mass_tile {
     bool any = false;
     for (int v = 0; v < vectors; ++v) any = any || simd::any(higher[v] > reference_[v]);
     if (!any) return;
-    batch factor[vectors], drop[vectors];
+    // A weight gate leaves sums that underflow here. Without one they are rare.
+    using scale = std::conditional_t<Op::has_weight_gate, attune::detail::row_scale<batch>, batch>;
+    scale factor[vectors];
+    batch drop[vectors];
     for (int v = 0; v < vectors; ++v) {
       drop[v] = math::select(higher[v] == reference_[v], batch(T(0)), batch(reference_[v] - higher[v]));
       auto const same = higher[v] == reference_[v];  // also at +inf, where the difference is NaN
-      factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
+      factor[v] = scale(math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v]))));
       reference_[v] = higher[v];
-      attune::detail::row_scale<batch> const scaled(factor[v]);
-      earned_[v] = scaled(earned_[v]);
-      if constexpr (traits.ground_mass) ground_[v] = scaled(ground_[v]);
+      earned_[v] = earned_[v] * factor[v];
+      if constexpr (traits.ground_mass) ground_[v] = ground_[v] * factor[v];
     }
     // sum e (a - m') v = sum e (a - m) v + (m - m') sum e v
     if constexpr (adjusted) add_scaled_rows<T, Arch>(second_, sum_, tile_.p->value_width, drop);

@@ -179,7 +179,8 @@ struct operations {
       }
       expect("square_root", simd::square_root(a), [&](std::size_t l) { return std::sqrt(x.at[l]); });
       if constexpr (simd::has_floor<Arch>)
-        expect("floor", simd::floor(a), [&](std::size_t l) { return std::floor(x.at[l]); });
+        // Where xsimd makes it of others, the floor of -0 is 0.
+        expect("floor", simd::floor(a) + batch(T(0)), [&](std::size_t l) { return std::floor(x.at[l]) + T(0); });
       array const z = draw();
       array const got = lanes_of(simd::fma(a, b, load(z)));
       bool right = true;

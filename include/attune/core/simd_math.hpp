@@ -252,12 +252,13 @@ struct scalar<xsimd::batch<T, Arch>> {
   /// The same with the least normal number instead of the least weight: 0 below log(2^-125.5) = -86.99 (float),
   /// log(2^-1021.5) = -708.05 (double).
   ATTUNE_INLINE static batch exp_of_negative(batch const& x0) { return exp_from<k_::bias - 1>(x0); }
-  template <int field>
+  /// The exponent field of a result of 1 is `Field`; the result is 0 where it would be 0 or less.
+  template <int Field>
   ATTUNE_INLINE static batch exp_from(batch const& x0) {
-    constexpr T offset = k_::anchor + T(field);
-    batch const x = larger(x0, batch(T(-field) * k_::ln2_hi));
+    constexpr T offset = k_::anchor + T(Field);
+    batch const x = larger(x0, batch(T(-Field) * k_::ln2_hi));
     batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
-    return exp_times<k_::bias - field>(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
+    return exp_times<k_::bias - Field>(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
   }
 
   /// 2^(n-1) is applied in two factors, because neither end of the range fits in one. Finite up to the largest number

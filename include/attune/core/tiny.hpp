@@ -4,7 +4,7 @@
 //   x -> 0 where |x| < least weight
 //
 // Numbers so small that they count as 0, for executors. A weight gets there by its normalizer, by a factor or by a
-// higher reference. Nothing here makes a subnormal number on the way.
+// higher reference. On batches nothing here makes a subnormal number on the way.
 #pragma once
 
 #include <attune/core/math.hpp>

@@ -2,11 +2,10 @@
 // Copyright (c) 2026 The attune authors
 //
 //   attune_bits [count]  a line for each of `count` random problems of each operator: operator, executor, a hash of
-//                        what forward, vjp and a split give
+//                        what forward, vjp and a split give; then a line for each call of calls.cpp
 //
 // scripts/compare_bits runs it on two commits: lines that differ are results that differ in some bit. Problems follow
 // from their seeds and from the registry's names, so that an operator that one commit lacks changes nothing else.
-#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,29 +13,19 @@
 
 #include "../support/gradients.hpp"
 #include "../support/problems.hpp"
+#include "calls.hpp"
+#include "hash.hpp"
 
 namespace {
 
 using namespace attune::test;
 
-class hash {
- public:
-  void add(array const& x) {
-    for (double const y : x.data) {
-      std::uint64_t const bits = y == y ? std::bit_cast<std::uint64_t>(y) : ~std::uint64_t(0);  // a NaN is a NaN
-      for (int byte = 0; byte < 8; ++byte) state_ = (state_ ^ (bits >> (8 * byte) & 0xff)) * 0x100000001b3u;
-    }
-  }
-  std::uint64_t value() const { return state_; }
+using attune::bits::hash;
 
- private:
-  std::uint64_t state_ = 0xcbf29ce484222325u;
-};
-
-std::uint64_t outputs(result const& r) {
+std::string outputs(result const& r) {
   hash h;
-  for (auto const* x : {&r.out, &r.lse, &r.ground_weight, &r.threshold, &r.average}) h.add(*x);
-  return h.value();
+  for (auto const* x : {&r.out, &r.lse, &r.ground_weight, &r.threshold, &r.average}) h.add(x->data);
+  return h.text();
 }
 
 }  // namespace
@@ -57,12 +46,12 @@ int main(int count, char** values) {
         options split = how;
         split.cuts = {d.keys / 3, d.keys - d.keys / 4};
         hash gradients;
-        for (auto const& [of, x] : op.vjp(p, b, by, how)) gradients.add(x);
-        std::printf("%s %s %llu: forward %016llx vjp %016llx split %016llx\n", name.c_str(), attune::instances::name(b),
-                    static_cast<unsigned long long>(n), static_cast<unsigned long long>(outputs(op.run(p, b, how))),
-                    static_cast<unsigned long long>(gradients.value()),
-                    static_cast<unsigned long long>(outputs(op.run(p, b, split))));
+        for (auto const& [of, x] : op.vjp(p, b, by, how)) gradients.add(x.data);
+        std::printf("%s %s %llu: forward %s vjp %s split %s\n", name.c_str(), attune::instances::name(b),
+                    static_cast<unsigned long long>(n), outputs(op.run(p, b, how)).c_str(), gradients.text().c_str(),
+                    outputs(op.run(p, b, split)).c_str());
       }
     }
   }
+  attune::bits::print_calls();
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   attune_pairs [--problems N] [--seed S] [--row R] [--without R] [--some]
+//   attune_pairs [--problems N] [--seed S] [--row R] [--without R] [--some] [--bits]
 //
 // Which pairs of what an operator and a call can have are in no test? Prints them; 0 is the end of a good run. Draws N
 // problems, an operator of the design after the other, and compares every call with the reference. Four in five have
 // seeds that are always the same: these count. The others are new in each run.
 //   --without R   as if row R were not there: something must be missing then
 //   --some        this program has a part of the rows: what is missing is printed, and is no failure
+//   --bits        prints a hash of what each call computes, for scripts/compare_bits, and nothing else
 // To repeat a problem: --row R --seed S --problems 1.
 #include <algorithm>
 #include <atomic>
@@ -29,15 +30,15 @@ namespace {
 
 struct arguments {
   std::uint64_t problems = 10000, seed = 0;
-  bool seeded = false, some = false;
+  bool seeded = false, some = false, bits = false;
   int row = 0, without = 0;
 };
 arguments parsed(int count, char** texts) {
   arguments a;
   for (int n = 1; n < count; ++n) {
     std::string const name = texts[n];
-    if (name == "--some") {
-      a.some = true;
+    if (name == "--some" || name == "--bits") {
+      (name == "--some" ? a.some : a.bits) = true;
       continue;
     }
     if (n + 1 == count) throw std::invalid_argument("attune_pairs: " + name + " wants a number");
@@ -128,11 +129,22 @@ int failures_of(std::vector<finished_problem> const& done) {
   return failed;
 }
 
+void print_bits(std::vector<finished_problem> const& done) {
+  for (finished_problem const& p : done)
+    for (auto const& [call, hash] : p.record.bits)
+      std::cout << "pairs row " << p.row->number << " seed " << p.seed << " " << call << " " << hash.text() << "\n";
+}
+
 int run(arguments const& a) {
   std::vector<design_row> rows;
   for (design_row const& r : design())
     if (r.number != a.without && (a.row == 0 || r.number == a.row)) rows.push_back(r);
   if (rows.empty()) throw std::invalid_argument("attune_pairs: there is no such row");
+  if (a.bits) {
+    auto const done = run_all(rows, 1, a.problems);
+    print_bits(done);
+    return failures_of(done) == 0 ? 0 : 1;
+  }
   if (a.row != 0) {
     auto const done = run_all(rows, a.seed, a.problems);
     return failures_of(done) == 0 ? 0 : 1;

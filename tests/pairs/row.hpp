@@ -194,6 +194,7 @@ struct row_of {
   template <class Got, class Right>
   void compare(char const* call, std::string const& what, std::size_t n, Got const& got, Right const& right,
                double relative, double scale) {
+    for (std::size_t i = 0; i < n; ++i) record.bits[call].add(double(got(i)));
     double largest = scale, worst = 0;
     std::size_t where = 0;
     for (std::size_t i = 0; i < n; ++i)
@@ -485,6 +486,8 @@ struct row_of {
           },
           c.offset, c.offsets());
       auto const r = jvp(exec, op, moving, direction);
+      for (auto const* x : {&r.out.values, &r.out_along.values, &r.lse.values, &r.lse_along.values})
+        record.bits[name].add(*x);
       auto const pair = [&](gradient_array<double> const& x, std::vector<double> const& d) {
         for (std::size_t n = 0; n < x.values.size(); ++n)
           if (d[n] != 0) got += x.values[n] * d[n];

@@ -7,9 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "../bits/hash.hpp"
 
 namespace attune::pairs {
 
@@ -17,6 +20,7 @@ namespace attune::pairs {
 struct run_record {
   std::set<std::string> facts, calls;
   std::vector<std::string> failures;
+  std::map<std::string, bits::hash> bits;  ///< of what each call computed
 };
 
 /// An operator of the design.

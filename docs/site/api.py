@@ -28,8 +28,6 @@ LIST = HERE / "undocumented.txt"
 HEAD = "# Public names without a comment, then members of classes by header. It only becomes shorter (scripts/docs --baseline). Doxygen "
 # Internal: whoever uses attune does not include them.
 INTERNAL = re.compile(r"^(exec/cpu/(?!decode/float8_cache)[^/]+/|line/(?!thrust/)[^/]+/)")
-OLD = re.compile(r"^(cache|sorted)/")  # calls of version 0.1
-MOVED = re.compile(r"^#ifndef ATTUNE_ALLOW_OLD_NAMES$", re.MULTILINE)
 SECTION = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)?):(\s+|$)")
 UNDOCUMENTED = re.compile(r"^(?:Member|Compound) (.*?)(?: \(([\w ]+)\) of (\w+) (.*?))? is not documented\.$")
 
@@ -102,12 +100,11 @@ def prepare(to):
     count = 0
     for header in sorted((ROOT / "include/attune").rglob("*.hpp")):
         name = header.relative_to(ROOT / "include/attune").as_posix()
-        text = header.read_text(encoding="utf-8")
-        if INTERNAL.match(name) or OLD.match(name) or (MOVED.search(text) and "#pragma message" in text):
+        if INTERNAL.match(name):
             continue
         copy = to / "include/attune" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text("\n".join(comments(text.splitlines())) + "\n", encoding="utf-8")
+        copy.write_text("\n".join(comments(header.read_text(encoding="utf-8").splitlines())) + "\n", encoding="utf-8")
         count += 1
     shutil.copy(HERE / "main.dox", to / "include")
     return count

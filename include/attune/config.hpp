@@ -26,13 +26,6 @@
 #define ATTUNE_FINITE_MATH_ 0
 #endif
 
-/// A function that the next minor version removes; the text says what to call instead.
-#ifdef ATTUNE_ALLOW_OLD_NAMES
-#define ATTUNE_DEPRECATED(text)
-#else
-#define ATTUNE_DEPRECATED(text) [[deprecated(text)]]
-#endif
-
 /// Host-device functions: policies and scalar-generic code compile unchanged for CUDA.
 #if defined(__CUDACC__)
 #define ATTUNE_HD __host__ __device__

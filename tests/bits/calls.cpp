@@ -216,9 +216,8 @@ void folded(drawn<Op> const& d) {
   hash h;
   r.add_to(h);
   line(name, "decode", h);
-  auto const moving = make_inputs<Op, moving_tensor<T>>([&]<field F>() {
-    return moving_tensor<T>(d.p.of(F).template view<view>(), d.p.of(F).template view<view>());
-  });
+  auto const moving = make_inputs<Op, moving_tensor<T>>(
+      [&]<field F>() { return moving_tensor<T>(d.p.of(F).template view<view>(), d.p.of(F).template view<view>()); });
   auto const moved = jvp(exec, d.op, moving);
   hash j;
   j.add(moved.out.values), j.add(moved.out_along.values);
@@ -231,9 +230,22 @@ void folded(drawn<Op> const& d) {
   }
 }
 
-testing::problem_extents const usual{.batch = 2, .heads = 4, .queries = 19, .keys = 72, .width = 64,
-                                     .value_width = 64, .gate_width = 9, .key_heads = 2, .value_heads = 4},
-    one_query{.batch = 2, .heads = 4, .queries = 1, .keys = 72, .width = 32, .value_width = 24, .key_heads = 2,
+testing::problem_extents const usual{.batch = 2,
+                                     .heads = 4,
+                                     .queries = 19,
+                                     .keys = 72,
+                                     .width = 64,
+                                     .value_width = 64,
+                                     .gate_width = 9,
+                                     .key_heads = 2,
+                                     .value_heads = 4},
+    one_query{.batch = 2,
+              .heads = 4,
+              .queries = 1,
+              .keys = 72,
+              .width = 32,
+              .value_width = 24,
+              .key_heads = 2,
               .value_heads = 2};
 
 template <class Op>

@@ -5,7 +5,7 @@
 
 # Headers that need more than attune::attune: <regex> <target>, tested where that target exists; the last that fits counts.
 set(attune_header_targets
-  "^attune/(thrust\\.hpp$|exec/thrust/|line/thrust/|sorted/thrust/)" attune::thrust
+  "^attune/(thrust\\.hpp$|exec/thrust/|line/thrust/)" attune::thrust
   "^attune/(cuda\\.hpp$|exec/cuda/executor\\.hpp$)" attune::nvcc  # no target: nvcc alone compiles them (tests/exec_cuda, consumer.find_package.cuda)
   "^attune/((reference|testing)\\.hpp$|exec/reference/|interop/|testing/)" attune::testing  # which links attune::reference
   "^attune/certify(/|\\.hpp$)" attune::certify
@@ -92,7 +92,6 @@ function(attune_add_header_tests)
     # More warnings, for projects that have them and take attune by -I. g++ 12 warns of signs in every array of a template's extent.
     target_compile_options(${objects} PRIVATE ${warnings} -O0 -Wundef -Wold-style-cast $<$<CXX_COMPILER_ID:GNU>:-Wuseless-cast>
       $<$<CXX_COMPILER_ID:Clang>:-Wsign-conversion>)
-    target_compile_definitions(${objects} PRIVATE ATTUNE_ALLOW_OLD_NAMES)
     target_link_libraries(${objects} PRIVATE ${target})
     target_link_libraries(attune_headers PRIVATE ${objects} ${target})
   endforeach()

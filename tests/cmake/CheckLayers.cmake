@@ -21,7 +21,6 @@ set(layers
   "^exec/mpi/"
   "^float8_cache\\.hpp$"
   "^(analysis/|line(/|\\.hpp$))"
-  "^(cache|sorted)/"
   "^(interop|io|certify)/"
   "^testing/"
   "^(attune|reference|thrust|cuda|mpi|analysis|certify|testing|io)\\.hpp$")
@@ -29,8 +28,6 @@ set(layers
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^exec/cuda/ ^exec/reference/" "^exec/cuda/ ^exec/thrust/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it; exec/mpi divides its calls and includes their parts.
 set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/(decodable|float8_cache))\\.hpp$")
-# Headers of old paths, which include those of new ones: all that a header with this word in it does.
-set(moved "ATTUNE_ALLOW_OLD_NAMES")
 
 # Headers that may include Eigen and Boost.
 set(heavy "^((reference|analysis|certify|testing|io)\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|desiderata|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|certify/|testing/)")
@@ -51,10 +48,6 @@ set(problems "")
 set(include "${ROOT}/include/attune")
 file(GLOB_RECURSE headers RELATIVE "${include}" "${include}/*.hpp")
 foreach(header IN LISTS headers)
-  file(STRINGS "${include}/${header}" forwards REGEX "${moved}")
-  if(forwards AND NOT header STREQUAL "config.hpp")
-    continue()
-  endif()
   layer_of("${header}" level)
   if(level STREQUAL "")
     string(APPEND problems "attune/${header}: in no known layer\n")
@@ -98,10 +91,6 @@ endforeach()
 # core is what everybody knows; neither counts.
 set(folders "")
 foreach(header IN LISTS headers)
-  file(STRINGS "${include}/${header}" forwards REGEX "${moved}")
-  if(forwards AND NOT header STREQUAL "config.hpp")
-    continue()
-  endif()
   get_filename_component(folder "${header}" DIRECTORY)
   if(NOT folder MATCHES "^(policies|core)(/|$)")
     list(APPEND folders "${folder}/")

@@ -38,8 +38,6 @@ enum class row_family {
   masses,          ///< O(1): the mass of a key depends on no other key
   range_weighted,  ///< O(1): softmax mass times the place of the logit between two ends, set by the row's extremes
   sparse_support,  ///< the logits above a threshold that only rises as keys are added: bounded by the support, not O(1)
-  adjusted ATTUNE_DEPRECATED("row_family::range_weighted") = range_weighted,
-  candidates ATTUNE_DEPRECATED("row_family::sparse_support") = sparse_support,
 };
 
 /// Family sparse_support: how the threshold of a row is determined. The gradient follows from it.

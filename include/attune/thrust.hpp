@@ -5,8 +5,7 @@
 // THRUST_DEVICE_SYSTEM defined unless the compiler is nvcc. Does not need xsimd, Eigen or Boost.
 #pragma once
 
-#include <attune/exec/thrust/fold.hpp>
-#include <attune/exec/thrust/mixture.hpp>
+#include <attune/exec/thrust/composite.hpp>
 #include <attune/exec/thrust/statistics.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>

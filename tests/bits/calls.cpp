@@ -255,7 +255,7 @@ void operator_calls(std::string const& name, Op const& op) {
   saved_calls<double>(d);
   narrow_gradients<bfloat16>(d, "bfloat16 gradients");
   narrow_gradients<float16>(d, "float16 gradients");
-  if constexpr (exec_cpu::decodable<Op>) {
+  if constexpr (offers_call<cpu<>, call_kind::decode, Op>) {
     paged_call<float>(one, "float pages");
     paged_call<bfloat16>(one, "bfloat16 pages");
     paged_call<float16>(one, "float16 pages");

@@ -9,14 +9,15 @@ set(layers
   "^threads/"
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
-  "^exec/([^/]+\\.hpp$|reference/|states/|thrust/|cuda/)"
+  "^exec/([^/]+\\.hpp$|states/)"
+  "^calls/"
+  "^exec/(reference|thrust|cuda)/"
   "^exec/cpu/(executor|threads)\\.hpp$"
   "^exec/cpu/products/"
   "^exec/cpu/tile/"
   "^exec/cpu/bf16/"
   "^exec/cpu/gradients/"
   "^exec/cpu/decode/"
-  "^exec/cpu/fold/"
   "^exec/cpu/[^/]+\\.hpp$"
   "^exec/mpi/"
   "^float8_cache\\.hpp$"
@@ -27,7 +28,7 @@ set(layers
 # Folders that know nothing of each other, though one stands above the other.
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^exec/cuda/ ^exec/reference/" "^exec/cuda/ ^exec/thrust/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it; exec/mpi divides its calls and includes their parts.
-set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/(decodable|float8_cache))\\.hpp$")
+set(doors "^exec/cpu/(threads|products|forward|gradients|decode|executor|decode/float8_cache)\\.hpp$")
 
 # Headers that may include Eigen and Boost.
 set(heavy "^((reference|analysis|certify|testing|io)\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|desiderata|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|certify/|testing/)")

@@ -6,7 +6,7 @@
 // `accepted` is the library's own condition on an operator Op, an expression of constants.
 #pragma once
 
-#include <attune/exec/cpu/decode/decodable.hpp>
+#include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/operators/attention.hpp>
 
@@ -26,20 +26,20 @@ inline constexpr bool has_jvp = tells_queries<Op> && Op::normalizer_is.family ==
 template <class Op>
 inline constexpr bool always = true;
 template <class Op>
-inline constexpr bool decodes_few_bits = exec_cpu::decodable<Op> && reads_no_pairs<Op>;
+inline constexpr bool decodes_few_bits = offers_call<cpu<>, call_kind::decode, Op> && reads_no_pairs<Op>;
 
 // clang-format off: a line, a call
 #define ATTUNE_PAIRS_CALLS(CALL) \
   CALL(cpu_double, forward, always<Op>) \
   CALL(cpu_double, vjp, tells_queries<Op>) \
   CALL(cpu_double, jvp, has_jvp<Op>) \
-  CALL(cpu_double, decode, exec_cpu::decodable<Op>) \
-  CALL(cpu_double, paged_decode, exec_cpu::decodable<Op>) \
+  CALL(cpu_double, decode, offers_call<cpu<>, call_kind::decode, Op>) \
+  CALL(cpu_double, paged_decode, offers_call<cpu<>, call_kind::decode, Op>) \
   CALL(cpu_double, split, has_states<Op>) \
   CALL(cpu_double, statistics, tells_queries<Op>) \
   CALL(cpu_float, forward, always<Op>) \
   CALL(cpu_float, vjp, tells_queries<Op>) \
-  CALL(cpu_float, decode, exec_cpu::decodable<Op>) \
+  CALL(cpu_float, decode, offers_call<cpu<>, call_kind::decode, Op>) \
   CALL(cpu_bfloat16, forward, reads_no_pairs<Op>) \
   CALL(cpu_bfloat16, decode, decodes_few_bits<Op>) \
   CALL(cpu_float16, forward, reads_no_pairs<Op>) \

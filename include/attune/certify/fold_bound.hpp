@@ -9,8 +9,8 @@
 #include <cmath>
 #include <vector>
 
+#include <attune/calls/fold.hpp>
 #include <attune/certify/error_bound.hpp>
-#include <attune/exec/fold.hpp>
 
 namespace attune::certify {
 

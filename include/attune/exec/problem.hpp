@@ -144,8 +144,9 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
                        [[maybe_unused]] Mask const& mask, problem_shape const& p, [[maybe_unused]] memory_kind where) {
   if (p.queries == 0 || p.keys == 0) return;
   if constexpr (contraction::Rotary<Contraction>)
-    for (index_t b = 0; b < (p.offsets == nullptr || where == memory_kind::device ? 1 : p.batch); ++b)
-      check_angles(function, owner, p, where == memory_kind::device ? p.offset : p.offset_of(b), where);
+    for (index_t b = 0; b < (!p.has_offsets() || where == memory_kind::device ? 1 : p.batch); ++b)
+      check_angles(function, owner, p,
+                   where == memory_kind::device && p.has_offsets() ? p.keys - p.queries : p.offset_of(b), where);
   for_each_operand<Contraction>([&]<int, class Operand>() {
     if constexpr (has_features<Operand>) {
       require_extent(function, name_of(Operand::of), "feature", p.width_of(Operand::of), term_count<Contraction>(p),
@@ -168,7 +169,7 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
           if (index_t const n = Operand::table_of::row(owner, distance); n < 0 || n >= x.rows())
             throw error(function, name, text(x.rows(), " rows"), text("a row ", n, " for the distance ", distance));
         };
-        index_t const several = p.offsets == nullptr ? 1 : where == memory_kind::host ? p.batch : 0;
+        index_t const several = !p.has_offsets() ? 1 : where == memory_kind::host ? p.batch : 0;
         for (index_t b = 0; b < several; ++b) {  // nearest and farthest: values of i + offset - j
           index_t const nearest = p.offset_of(b) - (p.keys - 1), farthest = p.queries - 1 + p.offset_of(b);
           check_row(nearest);
@@ -261,8 +262,8 @@ ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<in
     if (x > farthest || x < -farthest)
       throw error(function, name, text("the value ", x), text("a number in [", -farthest, ", ", farthest, "]"));
   };
-  p.offset = offset.value_or(p.keys - p.queries);
-  within_limits("offset", p.offset);
+  p.set_offset(offset.value_or(p.keys - p.queries));
+  within_limits("offset", p.offset_of(0));
   if (!offsets.has_value()) return;
   if (offset.has_value())
     throw error(function, "offsets", "numbers next to an offset",
@@ -270,9 +271,9 @@ ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<in
   if (index_t(offsets->size()) != p.batch)
     throw error(function, "offsets", text(offsets->size(), " numbers"),
                 text(p.batch, ", one for each batch element of out"));
-  p.offsets = offsets->data();
+  p.set_offsets(offsets->data());
   if (where == memory_kind::host)
-    for (index_t b = 0; b < p.batch; ++b) within_limits(text("offsets[", b, "]"), p.offsets[b]);
+    for (index_t b = 0; b < p.batch; ++b) within_limits(text("offsets[", b, "]"), p.offset_of(b));
 }
 
 /// Checks the inputs, parameters and mask of an operator against `out`, the extents (B, H, Lq, Dv) of the output.
@@ -295,6 +296,8 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && F != field::v)
       check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
+    if constexpr (Op::uses(F) && requires(View const& x) { x.check(function, ""); })  // 8-bit codes with scales
+      member<F>(in).check(function, name_of(F));
   });
   check_offsets(function, in.offset, in.offsets, p, where);
   listing<Op> const all(op);

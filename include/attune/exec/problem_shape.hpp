@@ -40,15 +40,17 @@ struct problem_shape {
       axes = 0,                ///< features of center, spread and place
       positions = 0,           ///< features of position_scores
       output_gate_width = 0;   ///< features of output_gate: Dv or 1
-  index_t offset = 0;          ///< position of query 0 among the keys, if `offsets` is null
   index_t first_query = 0,     ///< of a window of rows, [first_query, queries); see `window`
       all_queries = 0;         ///< Lq of the problem that has these rows; 0: `queries`, no window
 
-  /// Null, or the B positions of query 0, where the programs of a call read them.
-  index_t const* offsets = nullptr;
-
   /// The position of query 0 of a batch element among its keys.
-  ATTUNE_HD constexpr index_t offset_of(index_t b) const { return offsets == nullptr ? offset : offsets[b]; }
+  ATTUNE_HD constexpr index_t offset_of(index_t b) const { return offsets_ == nullptr ? offset_ : offsets_[b]; }
+  /// One position for all batch elements.
+  constexpr void set_offset(index_t offset) { offset_ = offset, offsets_ = nullptr; }
+  /// B positions, where the programs of a call read them.
+  constexpr void set_offsets(index_t const* offsets) { offsets_ = offsets; }
+  /// Whether each batch element has its own position.
+  constexpr bool has_offsets() const { return offsets_ != nullptr; }
 
   /// The head that query head h reads in a tensor with `group_heads` heads.
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
@@ -77,8 +79,8 @@ struct problem_shape {
   /// The number of features of an input.
   ATTUNE_HD constexpr index_t width_of(field f) const {
     switch (f) {
-#define ATTUNE_ROW(name, side, heads_member, features, ...) \
-  case field::name:                                         \
+#define ATTUNE_ROW(name, side, rows, heads_member, features, ...) \
+  case field::name:                                               \
     return features;
       ATTUNE_FIELDS(ATTUNE_ROW)
 #undef ATTUNE_ROW
@@ -88,7 +90,7 @@ struct problem_shape {
   /// Stores the number of heads of a per-key input and, if the input is the `source` of its features, their number.
   constexpr void learn(field f, field source, shape const& e) {
     switch (f) {
-#define ATTUNE_ROW(name, side, heads_member, features, ...)                       \
+#define ATTUNE_ROW(name, side, rows, heads_member, features, ...)                 \
   case field::name:                                                               \
     if (input_side::side == input_side::key) detail::learn(heads_member, e.head); \
     if (source == f) detail::learn(features, e.feature);                          \
@@ -100,14 +102,18 @@ struct problem_shape {
   /// The number of heads of an input.
   ATTUNE_HD constexpr index_t heads_of(field f) const {
     switch (f) {
-#define ATTUNE_ROW(name, side, heads_member, ...) \
-  case field::name:                               \
+#define ATTUNE_ROW(name, side, rows, heads_member, ...) \
+  case field::name:                                     \
     return heads_member;
       ATTUNE_FIELDS(ATTUNE_ROW)
 #undef ATTUNE_ROW
     }
     return heads;
   }
+
+ private:
+  index_t offset_ = 0;  // of all batch elements, if `offsets_` is null
+  index_t const* offsets_ = nullptr;
 };
 
 namespace detail {

@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <attune/calls/executor.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/interop/c_abi.h>
 #include <attune/interop/c_arguments.hpp>
@@ -121,8 +122,7 @@ struct bound_call {
     }
   }
   /// Whether the operator reads a number per pair, which the executors do not read from 16 or 8 bits.
-  static constexpr bool takes_pairs =
-      op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
+  static constexpr bool takes_pairs = attune::detail::reads_pairs<op_type>();
   /// The inputs, of the type of the call.
   template <class T>
   inputs<op_type, tensor<T const>> in() const {

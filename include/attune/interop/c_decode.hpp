@@ -24,21 +24,14 @@
 namespace attune::interop {
 
 /// decode() with or without pages. One instance of the executor serves both: without pages, every sequence is a page.
-template <class T, class Op>
-void decode_either(cpu<T> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                   std::optional<page_table> const& pages, outputs<Op, T> const& out) {
-  auto const run = [&](auto const& keys, problem_shape const& p) {
-    if constexpr (storage_only<T>)
-      exec_cpu::decode_stored(exec, op, keys, p, out);
-    else
-      exec_cpu::decode(exec, op, keys, p, out);
-  };
-  if (pages) return exec_cpu::decode_pages(op, in, *pages, out, run);
-  problem_shape const p = attune::detail::checked_problem("decode", op, in, out.out.extents());
-  attune::detail::check_outputs("decode", out, p);
-  std::vector<std::int32_t> numbers(std::size_t(p.batch));
+template <class Exec, class Op>
+void decode_either(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in,
+                   std::optional<page_table> const& pages, outputs<Op, typename Exec::value_type> const& out) {
+  if (pages) return attune::decode(exec, op, in, *pages, out);
+  std::vector<std::int32_t> numbers(std::size_t(out.out.extents().batch));
   std::iota(numbers.begin(), numbers.end(), 0);
-  run(exec_cpu::paged_keys<Op, T>(in, in, page_table(numbers, p.batch)), p);
+  page_table const each(numbers, index_t(numbers.size()));
+  attune::detail::decode_cache(exec, op, attune::detail::paged_cache<Op, typename Exec::view>{in, in, each}, out);
 }
 
 /// Keys or values of a call: 8-bit numbers of type E with their factors, or a tensor of T.
@@ -87,10 +80,7 @@ int run_decode(attune_call const* c, void const* more, attune_text text) {
             if (name == "v") return view_of_codes<T, Codes>("v", x, "v_scale", from.v_scale);
             return float8_view<T, Codes>(view<T const>(name, x));
           });
-      if (pages)
-        attune::decode(exec, call.op, in, *pages, out);
-      else
-        attune::decode(exec, call.op, in, out);
+      decode_either(exec, call.op, in, pages, out);
     }
   });
 }

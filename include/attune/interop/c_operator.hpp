@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <attune/core/number_text.hpp>
-#include <attune/exec/cpu/decode/decodable.hpp>
+#include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/interop/bound_call.hpp>
@@ -44,12 +44,7 @@ struct operator_functions {
   using bound = bound_call<Make>;
 
   /// Whether decode() of the C interface takes it.
-  static constexpr bool decodes = [] {
-    if constexpr (Fold<op_type>)
-      return false;
-    else
-      return exec_cpu::decodable<op_type>;
-  }();
+  static constexpr bool decodes = offers_call<cpu<>, call_kind::decode, op_type>;
 
   static int saved_size(attune_call const* c, int64_t* count, attune_text text) {
     return guarded(text, [&] {

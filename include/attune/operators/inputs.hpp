@@ -27,7 +27,7 @@ inline constexpr bool never = false;
 // Two types for each field. no_NAME is the member type where an operator cannot use the field: giving a value is an
 // error with a readable message. omitted_NAME is the initializer of a field that was omitted: allowed where the
 // operator cannot use the field, else an error with a readable message.
-#define ATTUNE_ROW(name, side, heads, features, extents, superfluous, missing)                        \
+#define ATTUNE_ROW(name, side, rows, heads, features, extents, superfluous, missing)                  \
   struct no_##name {                                                                                  \
     constexpr no_##name() = default;                                                                  \
     template <class T>                                                                                \

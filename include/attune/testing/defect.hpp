@@ -122,7 +122,7 @@ class altered_rows {
     index_t const moved = d == defect::query_one_later ? 1 : d == defect::query_one_earlier ? -1 : 0;
     index_t const position = i + p_.offset_of(b) + moved;
     if ((moved != 0 && position >= 0 && position < p_.keys) || d == defect::positions_ignored) {
-      p.offset = position - i, p.offsets = nullptr;
+      p.set_offset(position - i);
       r.position = T(double(position));
     }
     Op other = op_;
@@ -136,7 +136,7 @@ class altered_rows {
     if (d == defect::cap_after_mask) see(defect::none, b, h, i, visible);
     known_contractions const known = contractions_of(d, b, h, i);
     auto const contract_pair = [&](T* x, index_t j) {
-      if (d == defect::positions_ignored) p.offset = j - i;
+      if (d == defect::positions_ignored) p.set_offset(j - i);
       if (d == defect::cap_after_mask && !std::binary_search(visible.begin(), visible.end(), j))
         return void(std::fill_n(x, Op::contractions::size, T(-math::infinity<T>())));
       if (is_elsewhere(d, j)) return contract_elsewhere.all(x, b, h, i, j + from_by_);

@@ -165,7 +165,7 @@ class forward_truth {
 template <class Exec, class Op>
 std::string why_not_decoded() {
   if constexpr (attune::detail::is_cpu<Exec>) {
-    if constexpr (exec_cpu::decodable<Op>) return {};
+    if constexpr (offers_call<cpu<>, call_kind::decode, Op>) return {};
     return "decode() serves no candidate set, no value gate and no ordered sum";
   }
   return "this executor has no decode()";
@@ -209,7 +209,7 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
   if (std::string const why = why_not_decoded<Exec, Op>(); !why.empty())
     line("decode").left_out = why;
   else if constexpr (attune::detail::is_cpu<Exec>)
-    if constexpr (exec_cpu::decodable<Op>)
+    if constexpr (offers_call<cpu<>, call_kind::decode, Op>)
       computed("decode", 2, [&](outputs<Op, T> const& out) { decode(exec, op, in, out); });
 
   if constexpr (sums_in_order<Op>) {

@@ -168,15 +168,18 @@ class gradient_judge : backward_suspects<Op> {
         without.ground_weight = {};
         judge("gradient without its ground weight term", change_to(gradients(without, p_)));
       }
-    auto const standing = [&](char const* name, index_t offset) {
+    auto const standing = [&](char const* name, auto const& offset) {
       problem_shape p = p_;
-      p.offset = offset;
+      std::vector<index_t> offsets;
+      for (index_t b = 0; b < p.batch; ++b) offsets.push_back(offset(b));
+      p.set_offsets(offsets.data());
       judge(name, change_to(attune::detail::dense_vjp<double>(op_, in_, p, d_)));
     };
-    standing("mask aligned top-left", 0);
-    standing("mask shifted by +1", p_.offset + 1);
-    standing("mask shifted by -1", p_.offset - 1);
-    if constexpr (std::is_same_v<typename Op::mask_policy, mask::causal>) standing("mask ignored", p_.keys);
+    standing("mask aligned top-left", [](index_t) { return index_t(0); });
+    standing("mask shifted by +1", [&](index_t b) { return p_.offset_of(b) + 1; });
+    standing("mask shifted by -1", [&](index_t b) { return p_.offset_of(b) - 1; });
+    if constexpr (std::is_same_v<typename Op::mask_policy, mask::causal>)
+      standing("mask ignored", [&](index_t) { return p_.keys; });
     next_key_head();
     unnormalized_values();
     one_head_of_a_group();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <attune/attune.hpp>
-#include <attune/exec/cpu/decode/paged.hpp>
+#include <attune/exec/cpu/decode.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/drawn_problem.hpp>
 

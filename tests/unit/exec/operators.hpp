@@ -68,11 +68,11 @@ inline std::vector<float> numbers(index_t count, unsigned seed) {
 
 namespace attune {
 #define ATTUNE_TEST_INSTANTIATE(prefix, Op)                                                                      \
-  prefix template void forward(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&,                   \
+  prefix template void forward(cpu<float> const&, test::Op const&, test::cpu_inputs<test::Op> const&,            \
                                outputs<test::Op, float> const&);                                                 \
   prefix template void forward(reference<double>, test::Op const&, test::reference_inputs<test::Op> const&,      \
                                outputs<test::Op, double> const&);                                                \
-  prefix template states_of<float, test::Op> accumulate(cpu<float>, test::Op const&,                             \
+  prefix template states_of<float, test::Op> accumulate(cpu<float> const&, test::Op const&,                      \
                                                         test::cpu_inputs<test::Op> const&, key_interval);        \
   prefix template states_of<double, test::Op> accumulate(reference<double>, test::Op const&,                     \
                                                          test::reference_inputs<test::Op> const&, key_interval); \

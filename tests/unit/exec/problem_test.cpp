@@ -141,7 +141,7 @@ TEST_CASE("problem_shape: head h of H reads head h G / H of G; positions are que
   p.heads = 6;
   p.queries = 3;
   p.keys = 7;
-  p.offset = 4;
+  p.set_offset(4);
   index_t const of_two[6] = {0, 0, 0, 1, 1, 1}, of_three[6] = {0, 0, 1, 1, 2, 2};
   for (index_t h = 0; h < 6; ++h) {
     CHECK(p.group(h, 1) == 0);

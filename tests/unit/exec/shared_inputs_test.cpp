@@ -57,7 +57,7 @@ void check(Op const& op, shape const& e, Make const& make, shape const& all_exte
   forward(cpu{1}, op, few, {.out = tensor(a, rows)});
   forward(cpu{1}, op, all, {.out = tensor(b, rows)});
   CHECK(a == b);
-  if constexpr (exec_cpu::decodable<Op>) {
+  if constexpr (offers_call<cpu<>, call_kind::decode, Op>) {
     decode(cpu{2}, op, few, {.out = tensor(a, rows)});
     decode(cpu{2}, op, all, {.out = tensor(c, rows)});
     CHECK(a == c);

@@ -49,7 +49,7 @@ void every_entry_point(char const* name, Op const& op) {
       wild_call<Op> other(seed + 1'000'000);
       call.statistics(op, to, other);
     });
-    if constexpr (exec_cpu::decodable<Op>)
+    if constexpr (offers_call<cpu<>, call_kind::decode, Op>)
       check<Op>("decode", name, first, some, [&](auto& call, auto& to, std::uint64_t) { call.decode(op, to); });
     if constexpr (Op::normalizer_is.family == row_family::masses)
       check<Op>("jvp", name, first, some, [&](auto& call, auto& to, std::uint64_t) { call.jvp(op, to); });

@@ -14,7 +14,7 @@ namespace {
 
 line::detail::sight of(sight const& s, index_t queries, index_t keys) {
   problem_shape p;
-  p.batch = p.heads = 1, p.queries = queries, p.keys = keys, p.offset = keys - queries;
+  p.batch = p.heads = 1, p.queries = queries, p.keys = keys, p.set_offset(keys - queries);
   line::detail::require_intervals("test", s.mask(), p);
   return {s.mask(), p, 0, 0};
 }

@@ -8,11 +8,44 @@
 #include <type_traits>
 #include <utility>
 
+#include <attune/calls/executor.hpp>
 #include <attune/core/storage.hpp>
 #include <attune/core/xsimd.hpp>
+#include <attune/exec/moving_tensor.hpp>
 #include <attune/threads/pool.hpp>
 
 namespace attune {
+
+template <class T>
+struct reference;
+
+namespace exec_cpu {
+/// Finds the functions that compute rows.
+struct engine {};
+
+/// The calls of cpu<T>. narrow: T has 16 bits.
+constexpr call_table offers_of_cpu(bool narrow) {
+  constexpr offer decodes = without(every_operator, &offer::mixtures, &offer::candidate_sets, &offer::ordered_sums,
+                                    &offer::value_gates),
+                  single = without(every_operator, &offer::folds, &offer::mixtures);
+  call_table x;
+  x.forward = every_operator;
+  x.forward_and_save = without(every_operator, &offer::mixtures);
+  x.vjp = every_operator;
+  x.decode = x.paged_decode = decodes;
+  if (!narrow) {
+    x.jvp = without(every_operator, &offer::mixtures, &offer::candidate_sets, &offer::extremes);
+    x.accumulate = without(every_operator, &offer::mixtures, &offer::ordered_sums);
+    x.statistics = single;
+  } else {  // forward() and decode() read rows of 16 bits; gradients are computed from copies in float
+    x.forward = without(x.forward, &offer::mixtures, &offer::pair_inputs);
+    x.vjp = without(x.vjp, &offer::mixtures);
+    x.decode = x.paged_decode = without(decodes, &offer::pair_inputs);
+    x.results = result_place::memory;
+  }
+  return x;
+}
+}  // namespace exec_cpu
 
 template <class T, class Arch>
 struct cpu;
@@ -36,9 +69,16 @@ struct cpu {
   static_assert(
       std::is_same_v<T, float> || std::is_same_v<T, double> || storage_only<T>,
       "attune: cpu<T> computes in float or double; T may also be attune::bfloat16 or attune::float16, stored only");
-  using value_type = T;          ///< element type of the tensors
-  using arch = Arch;             ///< instruction set
-  using view = tensor<T const>;  ///< read-only view of an input
+  using value_type = T;                  ///< element type of the tensors
+  using arch = Arch;                     ///< instruction set
+  using view = tensor<T const>;          ///< read-only view of an input
+  using moving_view = moving_tensor<T>;  ///< an input of jvp()
+  using engine = exec_cpu::engine;       ///< where its rows are computed
+  /// An executor that offers more.
+  using instead = std::conditional_t<storage_only<T>, cpu<float, Arch>, reference<double>>;
+  static constexpr bool reads_saved_rows = true;  ///< vjp() takes the result of forward_and_save()
+  /// The calls.
+  static constexpr call_table offers = exec_cpu::offers_of_cpu(storage_only<T>);
 
   int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
   thread_executor_ref executor = thread_pool{};  ///< provides the threads
@@ -61,6 +101,10 @@ cpu<float, Arch> of_floats(cpu<S, Arch> const& exec) {
   cpu<float, Arch> to(exec.threads);
   to.executor = exec.executor;
   return to;
+}
+template <storage_only S, class Arch>
+cpu<float, Arch> float_executor(engine, cpu<S, Arch> const& exec) {
+  return of_floats(exec);
 }
 
 }  // namespace exec_cpu

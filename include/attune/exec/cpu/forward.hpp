@@ -5,7 +5,7 @@
 #pragma once
 
 #include <attune/exec/cpu/bf16/forward.hpp>
-#include <attune/exec/cpu/fold/forward.hpp>
+#include <attune/exec/cpu/composite.hpp>
 #include <attune/exec/cpu/tile/forward.hpp>
 #include <attune/exec/cpu/tile/split.hpp>
 #include <attune/exec/cpu/tile/statistics.hpp>

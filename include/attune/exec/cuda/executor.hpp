@@ -10,12 +10,17 @@
 
 #include <cuda_runtime_api.h>
 
+#include <attune/calls/forward.hpp>
+#include <attune/calls/gradients.hpp>
 #include <attune/core/device_program.hpp>
 #include <attune/exec/cuda/run.hpp>
 #include <attune/exec/cuda/tile/forward_tile.hpp>
 #include <attune/exec/cuda/warp/device.cuh>
 
 namespace attune {
+
+template <class T>
+struct reference;
 
 /// Fused forward on tensor cores. E is the type of the tensors: bfloat16, float16, or float; sums are float.
 /// Floats are split into two fp16 each, products into three (exec/cuda/split.hpp). Their bound:
@@ -30,6 +35,9 @@ struct cuda {
   using value_type = E;                                       ///< element type of the tensors
   using view = tensor<E const>;                               ///< read-only view of an input
   static constexpr memory_kind memory = memory_kind::device;  ///< where the tensors must be
+  using engine = exec_cuda::engine;                           ///< where its rows are computed
+  using instead = reference<double>;                          ///< what offers more
+  static constexpr call_table offers = exec_cuda::offers;     ///< the calls
   cudaStream_t stream = nullptr;                              ///< calls run in its order
   void* workspace = nullptr;  ///< memory of workspace_bytes(); null: taken from the stream
   std::size_t bytes = 0;      ///< size of `workspace`
@@ -104,34 +112,27 @@ void launch_forward(char const* function, cuda<E, Widths> const& exec, Op const&
   run_forward<stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
   if (exec.workspace == nullptr) require_success(cudaFreeAsync(room, exec.stream), "memory of the stream");
 }
-}  // namespace exec_cuda
 
-/// Evaluates an operator on tensor cores, in the order of the executor's stream; returns before it is done.
-/// Shapes:      operators/inputs.hpp; at most as many features as the widest tiles. Rows of 8 n features, 16-byte
-///              aligned, are read as they are; other tensors are copied first.
-/// Outputs:     out; lse and ground_weight if given. Outputs must not overlap inputs.
-/// Errors:      attune::error names the argument, the value and the expectation, before anything is launched; or what
-///              CUDA reports.
+/// forward() on tensor cores, in the order of the executor's stream; returns before it is done. Errors are thrown
+/// before anything is launched, or CUDA reports them.
+/// Shapes:      at most as many features as the widest tiles. Rows of 8 n features, 16-byte aligned, are read as they
+///              are; other tensors are copied first.
 /// Memory:      workspace_bytes(): some 50 bytes a row; copies of what is turned, scaled or gated; of floats, of every
 ///              query, key and value, 4 bytes a number.
 template <class E, class Widths, class Op>
-void forward(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
-             outputs<Op, E> const& out) {
-  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents(), memory_kind::device);
-  detail::check_outputs("forward", out, p);
-  exec_cuda::launch_forward("forward", exec, op, in, out, p, {});
+void forward_rows(engine, cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
+                  problem_shape const& p, outputs<Op, E> const& out, attune::detail::heads_served const&) {
+  launch_forward("forward", exec, op, in, out, p, {});
+}
+/// forward_and_save(): the saved rows lie in memory of the device, as on every executor (exec/saved.hpp). Copied to the
+/// host, vjp(cpu<E>{}, ...) reads them, except for rows of family range_weighted, whose extreme logits it looks for bit
+/// by bit.
+template <class E, class Widths, class Op, class Rows>
+void save_rows(engine, cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
+               problem_shape const& p, outputs<Op, E> const* out, Rows const& rows,
+               attune::detail::heads_served const&) {
+  launch_forward("forward_and_save", exec, op, in, *out, p, arrays_of(rows));
 }
 
-/// forward(), which also writes what a backward pass needs to `saved`: saved_size(op, in) floats in memory of the
-/// device, laid out as on every executor (exec/saved.hpp). Copied to the host, vjp(cpu<E>{}, ...) reads them.
-/// It does not read rows of family range_weighted: it looks for their extreme logits bit by bit.
-/// Errors, memory: as forward(); attune::error if `saved` has another size.
-template <class E, class Widths, class Op>
-void forward_and_save(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
-                      outputs<Op, E> const& out, std::span<float> saved) {
-  problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents(), memory_kind::device);
-  detail::check_outputs("forward_and_save", out, p);
-  exec_cuda::launch_forward("forward_and_save", exec, op, in, out, p, exec_cuda::arrays_in<Op>(saved, p));
-}
-
+}  // namespace exec_cuda
 }  // namespace attune

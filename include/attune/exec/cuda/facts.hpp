@@ -9,12 +9,25 @@
 
 #include <type_traits>
 
+#include <attune/calls/executor.hpp>
 #include <attune/exec/cuda/scalar/fast_float.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_cuda {
+
+/// Finds the functions that compute rows.
+struct engine {};
+
+/// The calls of cuda<E>. Saved rows lie in memory of the device.
+inline constexpr call_table offers = [] {
+  call_table x;
+  x.forward = x.forward_and_save =
+      without(every_operator, &offer::folds, &offer::mixtures, &offer::candidate_sets, &offer::ordered_sums);
+  x.results = result_place::memory;
+  return x;
+}();
 
 /// A distance that is computed as |q|^2 + |k|^2 - 2 <q, k>.
 template <class C>

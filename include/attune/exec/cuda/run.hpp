@@ -227,11 +227,9 @@ index_t widest(problem_shape const& p) {
   return most;
 }
 
-/// The arrays of rows that a call saves, in the caller's memory of saved_size() floats.
-template <class Op>
-saved_arrays arrays_in(std::span<float> memory, problem_shape const& p) {
-  static_assert(require_tiles<Op>());
-  auto rows = attune::detail::rows_in<Op>("forward_and_save", memory, p);
+/// The arrays of rows that a call saves.
+template <class Rows>
+saved_arrays arrays_of(Rows const& rows) {
   return {rows.reference.data(), rows.earned.data(), rows.ground.data(),
           rows.lowest.data(),    rows.acc.data(),    rows.second.data()};
 }

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/decode/paged.hpp>
+#include <attune/exec/cpu/decode/decode.hpp>
 #include <attune/exec/mpi/forward.hpp>
 
 namespace attune {
@@ -111,7 +111,7 @@ auto states_of_keys(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, O
 template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
-  exec_cpu::require_decodable<Op>();
+  static_cast<void>(detail::offered<call_kind::decode, across_ranks<cpu<T, Arch>>, Op>());
   auto const call = exec_mpi::decoded_call<T>(exec, op, in, out.out.extents(), answer, 0, exec_mpi::no_more_facts);
   mpi::reach_all(exec.ranks, "decode", [&] {
     if (answer.includes(exec.ranks.rank())) detail::check_outputs("decode", out, call.whole);
@@ -132,9 +132,9 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, ten
 template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
-  exec_cpu::require_decodable<Op>();
+  static_cast<void>(detail::offered<call_kind::decode, across_ranks<cpu<T, Arch>>, Op>());
   inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
-  mpi::reach_all(exec.ranks, "decode", [&] { one_piece = exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
+  mpi::reach_all(exec.ranks, "decode", [&] { one_piece = detail::in_one_piece(in, pages); });
   auto const call = exec_mpi::decoded_call<T>(exec, op, one_piece, out.out.extents(), answer, in.v.extents().position,
                                               exec_mpi::no_more_facts);
   auto const intervals = call.keys.intervals(exec.ranks.rank());
@@ -145,7 +145,7 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, ten
     if (intervals.size() > 1)
       throw error("decode", "the sharding of the keys", detail::text(intervals.size(), " intervals of this rank"),
                   "one: pages hold keys that follow one another");
-    exec_cpu::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, first);
+    detail::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, first);
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
   detail::materialized<Op, T> const fixed(op);

@@ -284,9 +284,10 @@ class divided_call {
       }
     });
     to.add("out", whole.rows(whole.value_width));
-    to.add("offset", "the value", whole.offset).add_presence("offsets", whole.offsets != nullptr);
-    for (index_t b = 0; whole.offsets != nullptr && b < whole.batch; ++b)
-      to.add(attune::detail::text("offsets[", b, "]"), "the value", whole.offsets[b]);
+    to.add("offset", "the value", whole.has_offsets() ? index_t(0) : whole.offset_of(0));
+    to.add_presence("offsets", whole.has_offsets());
+    for (index_t b = 0; whole.has_offsets() && b < whole.batch; ++b)
+      to.add(attune::detail::text("offsets[", b, "]"), "the value", whole.offset_of(b));
     to.add_operator(op).add_mask(op.mask, whole);
     more(to);
     return to;

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <attune/exec/cpu/executor.hpp>
-#include <attune/exec/cpu/gradients/moving_tensor.hpp>
 #include <attune/exec/direction.hpp>
+#include <attune/exec/moving_tensor.hpp>
 #include <attune/exec/mpi/communicator.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 
@@ -43,6 +43,14 @@ struct across_ranks {
                 "attune: on_ranks() computes with cpu<float> or cpu<double>: widen 16-bit tensors before the call");
   using value_type = typename Exec::value_type;  ///< element type of the tensors
   using view = typename Exec::view;              ///< read-only view of an input
+  using instead = Exec;                          ///< what offers more: gather the tensors
+  /// The calls.
+  static constexpr call_table offers = [] {
+    call_table x = Exec::offers;
+    x.jvp = x.accumulate = {};
+    x.statistics = without(x.statistics, &offer::ordered_sums);
+    return x;
+  }();
 
   mpi::communicator ranks;  ///< the ranks
   Exec each;                ///< computes on each rank
@@ -54,8 +62,7 @@ template <class Exec, class Op>
 directional_result<typename Exec::value_type> jvp(across_ranks<Exec> const&, Op const&,
                                                   inputs<Op, moving_tensor<typename Exec::value_type>> const&,
                                                   policy_direction const& = {}) {
-  static_assert(detail::never<Exec>,
-                "attune: jvp() does not run over ranks: gather the tensors and call jvp(cpu{}), or call vjp()");
+  static_cast<void>(detail::offered<call_kind::jvp, across_ranks<Exec>, Op>());
   return {};
 }
 

@@ -6,14 +6,13 @@
 // The operators of a fold run over ranks, one after the other. Each rank adds the terms of the rows that it has.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/fold/gradients.hpp>
+#include <attune/exec/cpu/composite.hpp>
 #include <attune/exec/mpi/decode.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 
@@ -101,11 +100,12 @@ dense_gradients<T> gradients_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op 
     call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row, T*) { run(b, h, query, row); });
   };
   std::vector<T> spread;
-  std::optional<exec_cpu::products_of_terms<Op>> products;
+  std::vector<double> products;
   reach_all(exec.ranks, "vjp", [&] {  // the user's threads may throw
     if (!given) return;
-    spread = exec_cpu::spread_cotangent(each_row, folded, call.layout, d.out);
-    products.emplace(each_row, call.layout, saved.terms, d.out);
+    spread.resize(std::size_t(call.layout.size()));
+    exec_cpu::spread_cotangent(each_row, folded, call.layout, d.out, spread.data());
+    products = exec_cpu::products_of_terms(each_row, call.layout, saved.terms.data(), d.out);
   });
   return attune::detail::gradients_of_fold<double, T>(
       folded, in,
@@ -114,7 +114,7 @@ dense_gradients<T> gradients_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op 
           shape rows = call.layout.out;
           rows.position = given ? w.p.row_count() : 0;
           attune::detail::add_rows_of_coefficient(sums, rows, w.p.first_query, [&](index_t b, index_t h, index_t i) {
-            return (*products)(c, b, h, w.local + i);
+            return products[std::size_t(c * call.layout.rows().size() + call.layout.row(b, h, w.local + i))];
           });
         }
         exec.ranks.sum(std::span<double>(sums.values));
@@ -190,7 +190,7 @@ template <class T, class Arch, Fold Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
             page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
   inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
-  mpi::reach_all(exec.ranks, "decode", [&] { one_piece = exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
+  mpi::reach_all(exec.ranks, "decode", [&] { one_piece = detail::in_one_piece(in, pages); });
   exec_mpi::decode_fold(exec, folded, one_piece, out.out, answer, in.v.extents().position,
                         [&]<class Part>(Part const& op, auto const& to) {
                           decode(exec, op, detail::narrowed<Part>(in), pages, to, answer);
@@ -201,7 +201,7 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op,
 template <class T, class Arch, Fold Op>
 void statistics(across_ranks<cpu<T, Arch>> const&, Op const&, inputs<Op, tensor<T const>> const&,
                 rows_of_rank<T, Op> const&, statistics_request const& = {}) {
-  detail::require_statistics<Op>();
+  static_cast<void>(detail::offered<call_kind::statistics, across_ranks<cpu<T, Arch>>, Op>());
 }
 
 /// vjp() of a fold over ranks.

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/fold/forward.hpp>
+#include <attune/exec/cpu/composite.hpp>
 #include <attune/exec/cpu/gradients/backward.hpp>
 #include <attune/exec/mpi/forward.hpp>
 

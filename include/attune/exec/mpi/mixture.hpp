@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include <attune/exec/cpu/gradients/mixture.hpp>
+#include <attune/calls/mixture.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 
 namespace attune {

@@ -41,7 +41,7 @@ class rank_statistics {
       for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(step == 0)); ++n) {
         key_interval const keys = n < intervals ? call_.keys.intervals(rank)[n] : key_interval{};
         row_statistics<T> part(windows_[w].p, of_rows);
-        auto const more = exec_cpu::statistics_of_rows(exec_, op_, call_.part(windows_[w], {}, rank, n, columns),
+        auto const more = exec_cpu::statistics_of_part(exec_, op_, call_.part(windows_[w], {}, rank, n, columns),
                                                        windows_[w].p, saved_.windows[w], request_, keys, part);
         rows_[w] = rows_[w] ? merge(std::move(*rows_[w]), part) : std::move(part);
         for (index_t head = 0; request_.columns && head < heads; ++head)
@@ -127,9 +127,7 @@ template <class T, class Arch, class Op>
 row_statistics<T> statistics(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                              inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                              statistics_request const& request = {}) {
-  static_assert(!has_ordered_sums<Op>,
-                "attune: statistics() over ranks takes the keys in parts, and an ordered sum needs them in one piece: "
-                "gather them and call statistics(cpu{})");
+  static_cast<void>(detail::offered<call_kind::statistics, across_ranks<cpu<T, Arch>>, Op>());
   exec_mpi::divided_call<T, Op> const call(
       "statistics", exec, op, in, exec_mpi::rows_of_call<T, Op>(in, {}), [&](mpi::call_facts& facts) {
         facts.add("the request", "entropy", request.entropy).add("the request", "columns", request.columns);

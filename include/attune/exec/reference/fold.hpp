@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include <attune/exec/fold.hpp>
+#include <attune/calls/fold.hpp>
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/reference/directional.hpp>
 #include <attune/exec/reference/forward.hpp>

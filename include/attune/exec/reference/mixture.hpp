@@ -4,7 +4,7 @@
 //   forward(reference<T>{}, mixture(which, first, second), inputs)      vjp(...) likewise
 #pragma once
 
-#include <attune/exec/mixture.hpp>
+#include <attune/calls/mixture.hpp>
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/reference/forward.hpp>
 
@@ -37,7 +37,7 @@ template <class T, class... Ops>
 dense_gradients<T> vjp(reference<T>, mixture_operator<Ops...> const& mixed,
                        inputs<mixture_operator<Ops...>, any_tensor> const& in,
                        cotangents<mixture_operator<Ops...>, any_tensor> const& d) {
-  return detail::gradients_of_mixture<T>(
+  return detail::gradients_of_operators<T>(
       mixed, in, d, [&](auto const& op, auto const& own, problem_shape const& p, auto const& by, index_t number) {
         return detail::dense_vjp<T>(op, own, p, by, lift<T>{}, [&](index_t h) { return mixed.which[h] == number; });
       });

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include <attune/calls/gradients.hpp>
 #include <attune/exec/gradients.hpp>
 #include <attune/exec/thrust/gradients/entry_program.hpp>
 #include <attune/exec/thrust/gradients/pair_tables.hpp>
@@ -137,22 +138,24 @@ class gradient_run {
     for_each_task(exec_, e.size(), sum_program<T>{half, to});
   }
 
-  void pairs(dense_gradients<T>& to) const {
-    constexpr bool any = Op::uses(field::scores) || Op::uses(field::gates) || Op::uses(field::bias);
-    if constexpr (any || parameters > 0) {
-      auto const with_field = [&]<field F>(auto const& then) {
-        if constexpr (Op::uses(F))
-          with_all(to.of(F), rows_of(p_.keys), then);
-        else
-          then(tensor<T>());
-      };
-      with_field.template operator()<field::scores>([&](tensor<T> const& scores) {
-        with_field.template operator()<field::gates>([&](tensor<T> const& gates) {
-          with_field.template operator()<field::bias>([&](tensor<T> const& bias) {
-            for_each_task(exec_, row_task::count(p_, 1), pairs_program<T, Op>{call_, scores, gates, bias});
-          });
-        });
+  /// Calls run() with the memory for the gradients by inputs with a number for each pair, from field F on.
+  template <std::size_t F, class Run>
+  void with_pairs(dense_gradients<T>& to, pairs_program<T, Op>& program, Run const& run) const {
+    if constexpr (F == field_count) {
+      run();
+    } else if constexpr (Op::uses(field(F)) && side_of(field(F)) == input_side::pair) {
+      with_all(to.of(field(F)), rows_of(p_.keys), [&](tensor<T> const& x) {
+        program.by_pairs[pair_index(field(F))] = x;
+        with_pairs<F + 1>(to, program, run);
       });
+    } else {
+      with_pairs<F + 1>(to, program, run);
+    }
+  }
+  void pairs(dense_gradients<T>& to) const {
+    if constexpr (attune::detail::reads_pairs<Op>() || parameters > 0) {
+      pairs_program<T, Op> program{call_, {}};
+      with_pairs<0>(to, program, [&] { for_each_task(exec_, row_task::count(p_, 1), program); });
     }
   }
   void values(dense_gradients<T>& to) const {
@@ -238,32 +241,18 @@ class gradient_run {
   gradient_call<T, Op> call_;
 };
 
-/// The gradients of the heads that an operator serves.
+/// The gradients of the heads that an operator serves, in host memory. Every input with queries or keys, and every
+/// table, computes the logits again.
+/// Complexity:  about 4 (2 D + 2 Dv) flops per visible pair and 32 features of each.
+/// Memory:      a few numbers per row, and for a table at most B H (Lq + Lk) of its rows. With a row for each pair:
+///              2^24 numbers, or the table B H times if that is more; then fewer tasks run. An ordered sum needs two
+///              numbers per pair of a query and a key and contraction.
 template <class T, class Policy, class Op>
-dense_gradients<T> vjp_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                            problem_shape const& p, cotangents<Op, tensor<T const>> const& d,
-                            heads_served serves = {}) {
-  attune::detail::check_cotangents("vjp", d, p);
+dense_gradients<T> vjp_rows(engine, thrust_executor<T, Policy> const& exec, Op const& op,
+                            inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+                            cotangents<Op, tensor<T const>> const& d, heads_served const& serves) {
   return gradient_run<T, Policy, Op>(exec, op, in, p, d, serves)();
 }
 
 }  // namespace exec_thrust
-
-/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in host
-/// memory. Conventions at kinks and ties, and for degenerate rows: docs/reference/contracts.md.
-/// Errors:      attune::error names the argument, the value and the expectation.
-/// Complexity:  every input with queries or keys, and every table, computes the logits again: about 4 (2 D + 2 Dv)
-///              flops per visible pair and 32 features of each. Memory: a few numbers per row, and for a table at most
-///              B H (Lq + Lk) of its rows. With a row for each pair: 2^24 numbers, or the table B H times if that is
-///              more; then fewer tasks run.
-///              B H (Lq + Lk) of its rows. An ordered sum needs two numbers per pair of a query and a key and
-///              contraction.
-/// Determinism: the same bits on every run and for any number of threads.
-template <class T, class Policy, class Op>
-dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                       cotangents<Op, tensor<T const>> const& d) {
-  return exec_thrust::vjp_rows(exec, op, in,
-                               detail::checked_problem("vjp", op, in, detail::output_shape(in), exec.memory), d);
-}
-
 }  // namespace attune

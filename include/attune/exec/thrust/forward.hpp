@@ -4,6 +4,7 @@
 //   forward(thrust_on(thrust::device), op, {.q = Q, .k = K, .v = V}, {.out = O})
 #pragma once
 
+#include <attune/calls/forward.hpp>
 #include <attune/exec/states.hpp>
 #include <attune/exec/thrust/candidates.hpp>
 #include <attune/exec/thrust/counts.hpp>
@@ -124,10 +125,11 @@ struct forward_program {
   }
 };
 
-/// Runs the heads of one operator of a mixture, or all heads.
+/// Runs the heads of one operator of a mixture, or all heads. Keep stores numbers of each row.
 template <class T, class Policy, class Op, class Keep = keeps_nothing>
-void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                  problem_shape const& p, outputs<Op, T> const& out, heads_served serves = {}, Keep const& keep = {}) {
+void forward_programs(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                      problem_shape const& p, outputs<Op, T> const& out, heads_served const& serves,
+                      Keep const& keep = {}) {
   settled<T, Policy, Op> const fixed(exec, op);
   forward_program<T, Op, Keep> program{{fixed.op, fixed.readable(in), p, serves}, out, keep};
   row_counts<T, Policy, Op> counts(exec, program.at, program.pieces());
@@ -135,25 +137,17 @@ void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<O
   for_each_task(exec, program.tasks(), program);
 }
 
-}  // namespace exec_thrust
-
-/// Evaluates an operator, one task per row and 32 features of the output. A task runs the recurrence of
-/// operators/row_state.hpp over the visible keys, or finds the threshold of a candidate set and then sums its values.
-/// Shapes:      operators/inputs.hpp. Views point to memory that the policy's system reads and writes.
-/// Outputs:     out; lse, ground_weight and threshold if given. Outputs must not overlap inputs.
-/// Degenerate rows: docs/reference/contracts.md.
-/// Errors:      attune::error names the argument, the value and the expectation; nothing is written before all inputs
-///              are checked. Numbers in device memory are not checked.
+/// The rows of the heads that `serves` accepts, one task per row and 32 features of the output. A task runs the
+/// recurrence of operators/row_state.hpp over the visible keys, or finds the threshold of a candidate set and then sums
+/// its values.
 /// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair. With a candidate set, the first term counts once more
 ///              for each step to the threshold until 64 keys are left (3 to 8). A predicate mask is asked about the
 ///              keys of a row once to count them, and once for each 32 features.
-/// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
-void forward(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-             outputs<Op, T> const& out) {
-  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents(), exec.memory);
-  detail::check_outputs("forward", out, p);
-  exec_thrust::forward_rows(exec, op, in, p, out);
+void forward_rows(engine, thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                  problem_shape const& p, outputs<Op, T> const& out, heads_served const& serves) {
+  forward_programs(exec, op, in, p, out, serves);
 }
 
+}  // namespace exec_thrust
 }  // namespace attune

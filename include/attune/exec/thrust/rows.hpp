@@ -67,12 +67,7 @@ struct accumulators {
   }
 };
 
-/// Which heads of a mixture an operator runs; all heads if there is no mixture.
-struct heads_served {
-  index_t const* which = nullptr;  ///< numbers of the operators of H heads, in memory that programs read
-  index_t number = 0;
-  ATTUNE_HD bool operator()(index_t h) const { return which == nullptr || which[h] == number; }
-};
+using attune::detail::heads_served;
 
 /// The data that a program reads. It is copied to where the program runs.
 template <class T, class Op>

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include <attune/calls/gradients.hpp>
 #include <attune/exec/saved.hpp>
 #include <attune/exec/thrust/forward.hpp>
 
@@ -96,21 +97,15 @@ class readable_rows {
   std::vector<numbers<T, Policy>> copies_;
 };
 
-}  // namespace exec_thrust
-
-/// forward(), which also returns what it knows about each row, in host memory: statistics() needs it. Costs no more
-/// than forward(). On a device, the numbers of all rows are copied to the host.
-/// Errors: the same as for forward().
+/// forward_rows() that also keeps what it knows about each row, in host memory: statistics() needs it. Costs no more.
+/// On a device, the numbers of all rows are copied to the host.
 template <class T, class Policy, class Op>
-saved_rows<T, Op> forward_and_save(thrust_executor<T, Policy> const& exec, Op const& op,
-                                   inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents(), exec.memory);
-  detail::check_outputs("forward_and_save", out, p);
-  saved_rows<T, Op> rows(op, p);
-  exec_thrust::written to(exec);
-  exec_thrust::forward_rows(exec, op, in, p, out, {}, exec_thrust::view_to_write<Op>(rows, p.value_width, to));
+void save_rows(engine, thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+               problem_shape const& p, outputs<Op, T> const* out, saved_rows<T, Op>& rows, heads_served const& serves) {
+  written to(exec);
+  forward_programs(exec, op, in, p, *out, serves, view_to_write<Op>(rows, p.value_width, to));
   to.fetch();
-  return rows;
 }
 
+}  // namespace exec_thrust
 }  // namespace attune

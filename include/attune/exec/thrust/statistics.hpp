@@ -8,6 +8,7 @@
 // owns a row, in another a column.
 #pragma once
 
+#include <attune/calls/statistics.hpp>
 #include <attune/exec/row_weights.hpp>
 #include <attune/exec/statistics.hpp>
 #include <attune/exec/thrust/counts.hpp>
@@ -134,56 +135,38 @@ struct column_program {
   }
 };
 
-}  // namespace exec_thrust
-
-/// Statistics of logits and weights (exec/statistics.hpp), in host memory; nothing of size Lq x Lk exists. `saved` is
-/// the result of forward_and_save, from this or another executor. `keys` restricts rows and columns to the keys [first,
-/// last), with the weights that they have among all keys. `merge` combines such parts.
-/// Errors:      attune::error names the argument, the value and the expectation.
-/// Complexity:  2 D flops per visible pair, once for the rows and once for the columns. The program for columns binds
-///              each row again for every key; with an ordered sum it walks the row again too. The keys that a
-///              predicate mask shows are counted once per row.
-/// Determinism: the same bits on every run and for any number of threads.
+/// All statistics of a call over some of the keys, in host memory. The program for columns binds each row again for
+/// every key; with an ordered sum it walks the row again too. The keys that a predicate mask shows are counted once per
+/// row.
 template <class T, class Policy, class Op>
-row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op,
-                             inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
-                             statistics_request const& request, key_interval keys) {
-  problem_shape const p = detail::checked_statistics<T>(op, in, saved, request, keys, exec.memory);
-  row_statistics<T> to(p, request);
-  index_t const rows = exec_thrust::row_task::count(p, 1);
-  if (rows == 0) return to;
-  exec_thrust::settled<T, Policy, Op> const fixed(exec, op);
-  exec_thrust::readable_rows<T, Policy, Op> const rows_there(exec, saved);
-  exec_thrust::statistics_call<T, Op> const call{
+void statistics_of_rows(engine, thrust_executor<T, Policy> const& exec, Op const& op,
+                        inputs<Op, tensor<T const>> const& in, problem_shape const& p, saved_rows<T, Op> const& saved,
+                        statistics_request const& request, key_interval keys, row_statistics<T>& to) {
+  index_t const rows = row_task::count(p, 1);
+  if (rows == 0) return;
+  settled<T, Policy, Op> const fixed(exec, op);
+  readable_rows<T, Policy, Op> const rows_there(exec, saved);
+  statistics_call<T, Op> const call{
       {fixed.op, fixed.readable(in), p}, rows_there.view, keys, request.entropy, request.above.has_value(),
       T(request.above.value_or(0))};
-  exec_thrust::row_counts<T, Policy, Op> counts(exec, call.at, 1 + (request.columns ? p.keys : 0));
-  exec_thrust::written results(exec);
-  exec_thrust::row_statistics_program<T, Op> const program{call,
-                                                           results.of(to.highest_logit),
-                                                           results.of(to.mean_logit),
-                                                           results.of(to.highest_weight),
-                                                           results.of(to.mass),
-                                                           results.of(to.first_key),
-                                                           results.of(to.ground_weight),
-                                                           results.of(to.entropy),
-                                                           results.of(to.scored),
-                                                           results.of(to.above),
-                                                           counts.data()};
-  exec_thrust::for_each_task(exec, rows, program);
+  row_counts<T, Policy, Op> counts(exec, call.at, 1 + (request.columns ? p.keys : 0));
+  written results(exec);
+  row_statistics_program<T, Op> const program{call,
+                                              results.of(to.highest_logit),
+                                              results.of(to.mean_logit),
+                                              results.of(to.highest_weight),
+                                              results.of(to.mass),
+                                              results.of(to.first_key),
+                                              results.of(to.ground_weight),
+                                              results.of(to.entropy),
+                                              results.of(to.scored),
+                                              results.of(to.above),
+                                              counts.data()};
+  for_each_task(exec, rows, program);
   if (request.columns)
-    exec_thrust::for_each_task(exec, index_t(to.columns.size()),
-                               exec_thrust::column_program<T, Op>{call, results.of(to.columns), counts.data()});
+    for_each_task(exec, index_t(to.columns.size()), column_program<T, Op>{call, results.of(to.columns), counts.data()});
   results.fetch();
-  return to;
 }
 
-/// The same over all keys.
-template <class T, class Policy, class Op>
-row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op,
-                             inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
-                             statistics_request const& request = {}) {
-  return statistics(exec, op, in, saved, request, {0, in.v.extents().position});
-}
-
+}  // namespace exec_thrust
 }  // namespace attune

@@ -40,7 +40,7 @@ class call {
         p_(attune::detail::checked_problem(function, dense_, in_, out, where)) {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
                   "attune: operators on a line run on cpu<float> and cpu<double>");
-    if (where == memory_kind::device && p_.offsets != nullptr)
+    if (where == memory_kind::device && p_.has_offsets())
       throw error(function, "offsets", "numbers in device memory",
                   "one offset for all batch elements: operators on a line read offsets on the host");
     if (where == memory_kind::host) {

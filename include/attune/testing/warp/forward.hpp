@@ -47,7 +47,8 @@ void run_emulated(Runner& runner, Op const& op, inputs<Op, tensor<E const>> cons
   char const* const function = saved ? "forward_and_save" : "forward";
   problem_shape const p = attune::detail::checked_problem(function, op, in, out.out.extents());
   attune::detail::check_outputs(function, out, p);
-  exec_cuda::saved_arrays const arrays = saved ? exec_cuda::arrays_in<Op>(*saved, p) : exec_cuda::saved_arrays{};
+  exec_cuda::saved_arrays arrays;
+  if (saved) arrays = exec_cuda::arrays_of(attune::detail::rows_in<Op>(function, *saved, p));
   exec_cuda::arena memory;
   exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
   std::vector<unsigned char> room(memory.used + 256);

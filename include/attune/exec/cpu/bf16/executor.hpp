@@ -10,8 +10,6 @@
 
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
-#include <attune/policies/concepts.hpp>
-#include <attune/policies/fields.hpp>
 
 namespace attune {
 
@@ -33,8 +31,8 @@ namespace attune {
 ///                               keep the products in float, and so does a uniform share.
 /// Products of vjp():            these again, and the gradients of values, queries and keys: weights, gradients by
 ///                               contractions and the gradient by out (after an output gate) are rounded to bf16.
-/// Not offered: candidate sets, scores, gates and biases given for each pair: they do not compile, and the message says
-///              what to use. There is no jvp() and no statistics().
+/// Not offered: candidate sets, scores, gates and biases given for each pair, folds, mixtures, jvp(), accumulate() and
+///              statistics(): they do not compile, and the message says what to use.
 /// Bound:       the bound of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these
 ///              tensors count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term: see
 ///              docs/reference/error_bounds.md.
@@ -45,9 +43,23 @@ template <class Arch = xsimd::default_arch, class T = bfloat16, class Unit = bf1
 struct cpu_bf16_products {
   static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float>,
                 "attune: cpu_bf16_products<Arch, T> reads tensors of attune::bfloat16 or float");
-  using value_type = T;          ///< element type of the tensors
-  using arch = Arch;             ///< instruction set
-  using view = tensor<T const>;  ///< read-only view of an input
+  using value_type = T;                           ///< element type of the tensors
+  using arch = Arch;                              ///< instruction set
+  using view = tensor<T const>;                   ///< read-only view of an input
+  using engine = exec_cpu::engine;                ///< where its rows are computed
+  using instead = cpu<float, Arch>;               ///< what offers more
+  static constexpr bool reads_saved_rows = true;  ///< vjp() takes the result of forward_and_save()
+  /// The calls. decode() multiplies bf16 tensors by instructions of AVX-512 alone.
+  static constexpr call_table offers = [] {
+    constexpr offer single =
+        without(every_operator, &offer::folds, &offer::mixtures, &offer::candidate_sets, &offer::pair_inputs);
+    call_table x;
+    x.forward = x.forward_and_save = x.vjp = single;
+    if (std::is_same_v<T, bfloat16>) x.results = result_place::memory;
+    if (std::is_same_v<T, bfloat16> && std::is_same_v<Unit, bf16_instructions> && !exec_cpu::bfdot_vectors<Arch>)
+      x.decode = x.paged_decode = without(single, &offer::ordered_sums, &offer::value_gates);
+    return x;
+  }();
 
   int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
   thread_executor_ref executor = thread_pool{};  ///< provides the threads
@@ -72,32 +84,6 @@ constexpr bool require_bf16_products() {
   return there;
 }
 
-/// Whether a single operator has products of bf16; if not, fails to compile with a readable message.
-template <class Op>
-constexpr bool has_bf16_products() {
-  constexpr bool rows = Op::normalizer_is.family != row_family::sparse_support;
-  static_assert(rows,
-                "attune: cpu_bf16_products has no products of bf16 for candidate sets (sparsemax, entmax, top-k): use "
-                "cpu<bfloat16> or cpu<float>");
-  constexpr bool given = Op::uses(field::scores) || Op::uses(field::gates) || Op::uses(field::bias);
-  static_assert(!given,
-                "attune: cpu_bf16_products does not read scores, gates and biases given for each pair: use cpu<float>");
-  return rows && !given;
-}
-
-/// The same, and whether an operator has products of bf16.
-template <class Arch, class Unit, class Op>
-constexpr bool require_bf16_products() {
-  constexpr bool single = requires { Op::normalizer_is; };
-  static_assert(single,
-                "attune: cpu_bf16_products runs one operator: call it for each operator of a mixture or fold, or use "
-                "cpu<float>");
-  if constexpr (!single)
-    return false;
-  else
-    return require_bf16_products<Arch, Unit>() && has_bf16_products<Op>();
-}
-
 /// The same threads, for another way to multiply.
 template <class Arch, class T, class Unit>
 cpu<T, Arch> of_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
@@ -111,13 +97,9 @@ template <class Arch, class T, class Unit>
 cpu_bf16_products<Arch, float, Unit> of_float_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
   return cpu_bf16_products<Arch, float, Unit>(of_floats(of_tensors(exec)));
 }
-
-/// Rejects calls that have no bf16 products.
-template <class Arch>
-constexpr void refuse_bf16_products() {
-  static_assert(!std::is_same_v<Arch, Arch>,
-                "attune: cpu_bf16_products offers forward(), decode(), forward_and_save() and vjp(); everything else "
-                "wants cpu<float>");
+template <class Arch, class Unit>
+cpu_bf16_products<Arch, float, Unit> float_executor(engine, cpu_bf16_products<Arch, bfloat16, Unit> const& exec) {
+  return of_float_tensors(exec);
 }
 
 }  // namespace exec_cpu

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   decode(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
-//       tasks = (batch, heads that share their keys, chunk of keys)
+//   tasks = (batch, heads that share their keys, chunk of keys)
 //
-// forward() for few queries. At Lq = 1 a tile of queries would use only one of its lanes. Here every byte of K and V is
-// read once for all query heads that share it. The keys are split over tasks, so that few heads keep many threads busy.
+// decode() of cpu<float> and cpu<double>: forward() for few queries. At Lq = 1 a tile of queries would use only one of
+// its lanes. Here every byte of K and V is read once for all query heads that share it. The keys are split over tasks,
+// so that few heads keep many threads busy.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/decode/decodable.hpp>
+#include <attune/calls/decode.hpp>
 #include <attune/exec/cpu/decode/rows.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/threads.hpp>
@@ -73,12 +73,12 @@ ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape
   return counts;
 }
 
-/// The states of the rows of a decodable operator over the keys of `range`. `op` is materialized. Memory: the states of
+/// The states of the rows of an operator over the keys of `range`. `op` is materialized. Memory: the states of
 /// B H Lq rows per chunk of keys, at most decode_plan::coarse.tasks chunks.
 template <class Products = float_products, class T, class Arch, class Op, class Source>
 auto decode_states(cpu<T, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
                    key_interval range) {
-  using rows = decode_rows<T, Arch, Op, Source, Products>;
+  using rows = decode_worker<T, Arch, Op, Source, Products>;
   using sums = typename rows::sums;
   problem_shape split = p;
   split.keys = range.size();
@@ -102,33 +102,31 @@ auto decode_states(cpu<T, Arch> const& exec, Op const& op, Source const& keys, p
   return std::move(parts.front());
 }
 
-/// Evaluates a decodable operator.
+/// Evaluates an operator. keys: a source of decode/key_sources.hpp.
 template <class Products = float_products, class T, class Arch, class Op, class Source>
-void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p,
-            outputs<Op, T> const& out) {
+void decode_from(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p,
+                 outputs<Op, T> const& out) {
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   attune::detail::materialized<Op, T> const fixed(given);
   auto const states = decode_states<Products>(exec, fixed.op, keys, p, {0, p.keys});
   attune::detail::finish_rows(fixed.op, keys.resident(), p, states, out);
 }
 
-}  // namespace attune::exec_cpu
-
-namespace attune {
-
-/// forward() for few queries against a long cache. Every byte of K and V is read once for all query heads that share
-/// it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries, decode() is faster than
-/// forward(). Arguments, outputs, contracts and errors are the same as for forward(). The results agree within the
-/// error bound, not bitwise.
-/// Operators:   with an O(1) state (no candidate set), no value gate and no ordered sum.
-/// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
-/// Determinism: bitwise the same for any number of threads and any strides.
-template <class T, class Arch, class Op>
-void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  exec_cpu::require_decodable<Op>();
-  problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
-  detail::check_outputs("decode", out, p);
-  exec_cpu::decode(exec, op, exec_cpu::contiguous_keys<Op, T>(in), p, out);
+/// The key source of a cache.
+template <class Op, class T>
+contiguous_keys<Op, T> keys_of(attune::detail::whole_cache<Op, tensor<T const>> const& cache) {
+  return contiguous_keys<Op, T>(cache.in);
+}
+template <class Op, class T>
+paged_keys<Op, T> keys_of(attune::detail::paged_cache<Op, tensor<T const>> const& cache) {
+  return paged_keys<Op, T>(cache.in, cache.one_piece, cache.pages);
 }
 
-}  // namespace attune
+template <class T, class Arch, class Op, class Cache>
+  requires(!storage_only<T>)
+void decode_rows(engine, cpu<T, Arch> const& exec, Op const& op, Cache const& cache, problem_shape const& p,
+                 outputs<Op, T> const& out) {
+  decode_from(exec, op, keys_of(cache), p, out);
+}
+
+}  // namespace attune::exec_cpu

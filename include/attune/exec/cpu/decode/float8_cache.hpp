@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <attune/core/float8.hpp>
-#include <attune/exec/cpu/decode/paged.hpp>
+#include <attune/exec/cpu/decode/stored.hpp>
 #include <attune/exec/cpu/tile/stored.hpp>
 
 namespace attune {
@@ -122,6 +122,18 @@ class float8_view {
     to.extents_ = e;
     return to;
   }
+  /// Throws unless all scales are finite. `name`: of the input.
+  void check(char const* function, char const* name) const {
+    using attune::detail::text;
+    if (!has_codes()) return;
+    if (!scales().absent())
+      attune::detail::require_shape(function, text("the scales of ", name).c_str(), scales().extents(),
+                                    {1, extents().head, 1, 1}, ": one per head of the tensor");
+    for (index_t h = 0; h < extents().head; ++h)
+      if (!std::isfinite(scale(h)))
+        throw error(function, text("the scale of ", name), text("the value ", double(scale(h)), " for head ", h),
+                    "a finite number");
+  }
   /// Converts rows to floats, as exec_cpu::widened does for a tensor.
   static constexpr bool is_converted_by_itself = true;
   /// Rows [first, first + n) of heads [head, last_head] as floats, at their own indices. `to` has memory for them.
@@ -156,10 +168,20 @@ struct cpu_float8_cache {
   static_assert(std::is_same_v<E, float8_e4m3fn> || std::is_same_v<E, float8_e5m2>,
                 "attune: cpu_float8_cache<E> reads float8_e4m3fn or float8_e5m2");
   static_assert(std::is_same_v<T, float> || storage_only<T>,
-                "attune: beside 8-bit keys and values tensors are float, bfloat16 or float16");
-  using value_type = T;            ///< element type of outputs, and of inputs that are not codes
-  using arch = Arch;               ///< instruction set
-  using view = float8_view<T, E>;  ///< read-only view of an input
+                "attune: tensors that are not 8-bit codes are float, bfloat16 or float16");
+  using value_type = T;             ///< element type of outputs, and of inputs that are not codes
+  using arch = Arch;                ///< instruction set
+  using view = float8_view<T, E>;   ///< read-only view of an input
+  using engine = exec_cpu::engine;  ///< where its rows are computed
+  using instead = cpu<T, Arch>;     ///< what offers more
+  /// The calls. Scores, gates and biases given per pair are not read from 8 bits.
+  static constexpr call_table offers = [] {
+    constexpr offer single = without(every_operator, &offer::folds, &offer::mixtures, &offer::pair_inputs);
+    call_table x;
+    x.forward = single;
+    x.decode = x.paged_decode = without(single, &offer::candidate_sets, &offer::ordered_sums, &offer::value_gates);
+    return x;
+  }();
 
   int threads = 0;                               ///< as in cpu
   thread_executor_ref executor = thread_pool{};  ///< provides the threads
@@ -176,32 +198,6 @@ template <class T, class E>
 struct element_of<float8_view<T, E>> {
   using type = float;
 };
-
-template <class T, class E>
-void check_scales(char const* function, char const* name, float8_view<T, E> const& x) {
-  if (!x.has_codes()) return;
-  if (!x.scales().absent())
-    require_shape(function, text("the scales of ", name).c_str(), x.scales().extents(), {1, x.extents().head, 1, 1},
-                  ": one per head of the tensor");
-  for (index_t h = 0; h < x.extents().head; ++h)
-    if (!std::isfinite(x.scale(h)))
-      throw error(function, text("the scale of ", name), text("the value ", double(x.scale(h)), " for head ", h),
-                  "a finite number");
-}
-
-template <class Op, class T, class E>
-void check_scales(char const* function, inputs<Op, float8_view<T, E>> const& in) {
-  for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) check_scales(function, name_of(F), member<F>(in));
-  });
-}
-template <class Op, class T, class E>
-problem_shape checked_float8(char const* function, Op const& op, inputs<Op, float8_view<T, E>> const& in,
-                             shape const& out) {
-  problem_shape const p = checked_problem(function, op, in, out);
-  check_scales(function, in);
-  return p;
-}
 
 }  // namespace detail
 
@@ -225,7 +221,7 @@ class converted_keys {
 
   inputs_type const& resident() const { return in_; }
   index_t end(index_t first) const {
-    return pages_ ? (first / size_ + 1) * size_ : (std::numeric_limits<index_t>::max)();
+    return pages_ && size_ != 0 ? (first / size_ + 1) * size_ : (std::numeric_limits<index_t>::max)();
   }
   inputs_type const& block(block_of_keys const& rows) {
     for_each_field([&]<field F>() {
@@ -278,6 +274,7 @@ class converted_keys {
   std::array<std::vector<float>, field_count> rows_;
 };
 
+/// The same threads, for float arithmetic.
 template <class E, class T, class Arch>
 cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
   cpu<float, Arch> to(exec.threads);
@@ -285,54 +282,31 @@ cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
   return to;
 }
 
-/// Decodes checked inputs. `one_piece`: the same inputs with the extents of a call without pages.
 template <class E, class T, class Arch, class Op>
-void decode_converted(cpu_float8_cache<E, T, Arch> const& exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
-                      page_table const* pages, inputs<Op, float8_view<T, E>> const& one_piece, problem_shape const& p,
-                      outputs<Op, T> const& out) {
-  widened_resident<Op, float8_view<T, E>> const resident(one_piece);
-  converted_keys<Op, float8_view<T, E>> const keys(in, pages, resident(), p, decode_tiling<float, Arch>::block);
-  if constexpr (std::is_same_v<T, float>)
-    exec_cpu::decode(of_floats(exec), op, keys, p, out);
-  else
-    narrowed(out, [&](outputs<Op, float> const& wide) { exec_cpu::decode(of_floats(exec), op, keys, p, wide); });
+void forward_rows(engine, cpu_float8_cache<E, T, Arch> const& exec, Op const& op,
+                  inputs<Op, float8_view<T, E>> const& in, problem_shape const& p, outputs<Op, T> const& out,
+                  attune::detail::heads_served const&) {
+  stored_run<float8_view<T, E>, T, Arch, Op>(of_floats(exec), op, in, p, out)();
+}
+
+template <class Op, class View>
+page_table const* pages_of(attune::detail::whole_cache<Op, View> const&) {
+  return nullptr;
+}
+template <class Op, class View>
+page_table const* pages_of(attune::detail::paged_cache<Op, View> const& cache) {
+  return &cache.pages;
+}
+/// Results are bitwise the same from pages as from one piece if pages hold a multiple of 64 keys.
+template <class E, class T, class Arch, class Op, class Cache>
+void decode_rows(engine, cpu_float8_cache<E, T, Arch> const& exec, Op const& op, Cache const& cache,
+                 problem_shape const& p, outputs<Op, T> const& out) {
+  widened_resident<Op, float8_view<T, E>> const resident(cache.whole());
+  converted_keys<Op, float8_view<T, E>> const keys(cache.in, pages_of(cache), resident(), p,
+                                                   decode_tiling<float, Arch>::block);
+  attune::detail::rounded_once(
+      out, [&](outputs<Op, float> const& wide) { decode_from(of_floats(exec), op, keys, p, wide); });
 }
 
 }  // namespace exec_cpu
-
-/// Contracts, outputs and errors are the same as for forward(cpu<T>{}, ...), for the numbers that the codes mean. With
-/// T = float the results are bitwise the same; otherwise `out` is rounded once. Scales must be finite. Scores, gates
-/// and biases given per pair need cpu<float>.
-template <class E, class T, class Arch, class Op>
-void forward(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
-             outputs<Op, T> const& out) {
-  problem_shape const p = detail::checked_float8("forward", op, in, out.out.extents());
-  detail::check_outputs("forward", out, p);
-  exec_cpu::stored_run<float8_view<T, E>, T, Arch, Op>(exec_cpu::of_floats(exec), op, in, p, out)();
-}
-
-/// The same with decode(): few queries against a long cache.
-template <class E, class T, class Arch, class Op>
-void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
-            outputs<Op, T> const& out) {
-  exec_cpu::require_decodable<Op>();
-  exec_cpu::require_no_pairs<Op>();
-  problem_shape const p = detail::checked_float8("decode", op, in, out.out.extents());
-  detail::check_outputs("decode", out, p);
-  exec_cpu::decode_converted(exec, op, in, nullptr, in, p, out);
-}
-
-/// The same from a cache in pages (exec/cpu/decode/paged.hpp). A scale is for all pages. Bitwise the same as from
-/// one piece if pages hold a multiple of 64 keys.
-template <class E, class T, class Arch, class Op>
-void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
-            page_table const& pages, outputs<Op, T> const& out) {
-  exec_cpu::require_decodable<Op>();
-  exec_cpu::require_no_pairs<Op>();
-  exec_cpu::with_checked_pages(op, in, pages, out, [&](auto const& one_piece, problem_shape const& p) {
-    detail::check_scales("decode", in);
-    exec_cpu::decode_converted(exec, op, in, &pages, one_piece, p, out);
-  });
-}
-
 }  // namespace attune

@@ -42,7 +42,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
 /// gate, and has a decode_contractor for each contraction. Source: see key_sources.hpp. Products: float_products or
 /// another type.
 template <class T, class Arch, class Op, class Source, class Products>
-class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
+class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
  public:
   using normalizer = typename Op::normalizer_policy;
   using sums = sums_of<Op>;
@@ -57,7 +57,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
   /// Buffers of one block of pairs: one per contraction, and at least as many as the weights need.
   static constexpr int buffers = decode_planes<Op>::count;
 
-  decode_rows(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
+  decode_worker(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
       : base(p, most_rows, buffers, packed_elements(p, most_rows), copied_elements(p)), op_(&op), source_(keys),
         most_rows_(most_rows), bound_(most_rows) {}
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   rows = forward_and_save(cpu{}, op, in, {.out = O});   g = vjp(cpu{}, op, in, rows, {.out = dO})
-//
-// The rows of each task. gradients/tasks.hpp divides the rows into tasks and knows what tasks share.
+// forward_and_save() and vjp() of the CPU executor: the rows of each task. gradients/tasks.hpp divides the rows into
+// tasks and knows what tasks share.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/calls/gradients.hpp>
 #include <attune/exec/cpu/gradients/candidates.hpp>
 #include <attune/exec/cpu/gradients/masses.hpp>
 #include <attune/exec/cpu/gradients/tasks.hpp>
@@ -150,7 +150,7 @@ class gradient_rows {
 
 /// Saves what the backward pass needs of a tile of rows that has seen all keys. `finished`: its outputs are written.
 template <class Op, class Tile, class Saved>
-void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
+void keep_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   if constexpr (Op::has_threshold) {
     if (!finished) tile.settle();
     tile.thresholds(to);
@@ -176,131 +176,33 @@ void add_gradients_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, te
 
 /// Writes the gradients of the heads for which `runs` is true to views that are zero. Products: how tiles multiply.
 template <class Products = full_products, class T, class Arch, class Op>
-void fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+void fused_vjp(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
                attune::detail::saved_view<T const, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
                std::function<bool(index_t)> const& runs, attune::detail::gradient_views<T> const& to) {
-  attune::detail::check_cotangents("vjp", d, p);
-  shape const rows{p.batch, p.heads, p.row_count(), p.value_width};
-  if (!(attune::detail::rows_of(saved) == rows))
-    throw error("vjp", "saved", attune::detail::text("rows of shape ", to_string(attune::detail::rows_of(saved))),
-                attune::detail::text(to_string(rows), ", those of the inputs"));
   attune::detail::materialized<Op, T> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d, {.keys = {0, p.keys}}};
   gradient_rows<T, Arch, Op, Products> const rows_of_task(call);
   run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op, Products>::tile, Op>(call, to), to, runs,
                      rows_of_task);
 }
-/// All gradients of the heads for which `runs` is true.
-template <class Products = full_products, class T, class Arch, class Op>
-dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             problem_shape const& p, saved_rows<T, Op> const& saved,
-                             cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs,
-                             dense_gradients<T> memory = {}) {
-  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
-  fused_vjp<Products>(exec, op, in, p, attune::detail::view_of<T, Op>(saved), d, runs, attune::detail::views_of(to));
-  attune::detail::pull_projections(listed_parameters(op), to);
-  return to;
-}
-/// The saved rows of the heads for which `runs` is true, without outputs.
 template <class T, class Arch, class Op>
-saved_rows<T, Op> rows_alone(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             problem_shape const& p, std::function<bool(index_t)> const& runs) {
-  saved_rows<T, Op> saved(op, p);
-  stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
-  return saved;
-}
-/// Overload that runs the forward pass itself.
-template <class T, class Arch, class Op>
-dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             problem_shape const& p, cotangents<Op, tensor<T const>> const& d,
-                             std::function<bool(index_t)> const& runs) {
-  return fused_vjp(exec, op, in, p, rows_alone(exec, op, in, p, runs), d, runs);
+void vjp_rows(engine, cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+              problem_shape const& p, attune::detail::saved_view<T const, Op> const& saved,
+              cotangents<Op, tensor<T const>> const& d, attune::detail::gradient_views<T> const& to,
+              attune::detail::heads_served const& serves) {
+  fused_vjp(exec, op, in, p, saved, d, serves, to);
 }
 
-}  // namespace exec_cpu
-
-namespace exec_cpu {
-/// forward(), which saves its rows.
+/// Saves the rows of the heads that `serves` accepts, and writes their outputs unless `out` is null.
 template <class T, class Arch, class Op, class Saved>
-void fused_forward(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-                   outputs<Op, T> const& out, Saved& rows) {
-  stream(
-      exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
-      [&](auto& tile, auto const& memory) {
-        tile.finish(in, out, memory);
-        save_rows<Op>(tile, rows, true);
-      });
+void save_rows(engine, cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+               problem_shape const& p, outputs<Op, T> const* out, Saved& rows,
+               attune::detail::heads_served const& serves) {
+  stream(exec, op, in, p, {0, p.keys}, serves, [&](auto& tile, auto const& memory) {
+    if (out != nullptr) tile.finish(in, *out, memory);
+    keep_rows<Op>(tile, rows, out != nullptr);
+  });
 }
+
 }  // namespace exec_cpu
-
-/// forward(), which also returns what vjp() needs.
-template <class T, class Arch, class Op>
-saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                                   outputs<Op, T> const& out) {
-  problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
-  detail::check_outputs("forward_and_save", out, p);
-  saved_rows<T, Op> all(op, p);
-  exec_cpu::fused_forward(exec, op, in, p, out, all);
-  return all;
-}
-/// The same, in the caller's memory of saved_size(op, in) numbers.
-template <class T, class Arch, class Op>
-void forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out,
-                      std::span<T> memory) {
-  problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
-  detail::check_outputs("forward_and_save", out, p);
-  auto rows = detail::rows_in<Op>("forward_and_save", memory, p);
-  std::fill(memory.begin(), memory.end(), T(0));
-  exec_cpu::fused_forward(exec, op, in, p, out, rows);
-}
-
-/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table. Fused:
-/// nothing of size Lq x Lk exists. `saved` is the result of forward_and_save for the same operator and inputs.
-/// Conventions at kinks and ties, and for degenerate rows: docs/reference/contracts.md.
-/// Errors:      attune::error names the argument, the value and the expectation.
-/// Complexity:  5/2 of the products of forward(); memory for the gradients and the key sides of at most 32 tasks.
-/// Determinism: bitwise the same for any number of threads.
-/// In a loop, g = vjp(..., std::move(g)) reuses the memory of the last call.
-template <class T, class Arch, class Op>
-dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                       saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
-                       dense_gradients<T> memory = {}) {
-  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  return exec_cpu::fused_vjp(exec, op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
-}
-
-/// Overload that runs the forward pass itself.
-template <class T, class Arch, class Op>
-dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                       cotangents<Op, tensor<T const>> const& d) {
-  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  return exec_cpu::fused_vjp(exec, op, in, p, d, [](index_t) { return true; });
-}
-
-/// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. Key sides that
-/// `to` does not name are not computed. `saved`: the numbers that forward_and_save() wrote to the caller's memory.
-template <class T, class Arch, class Op>
-void vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, std::span<T const> saved,
-         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
-  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  exec_cpu::fused_vjp(
-      exec, op, in, p, detail::rows_in<Op>("vjp", saved, p), d, [](index_t) { return true; },
-      detail::views_of(to, op, in));
-}
-/// The same, from rows that forward_and_save() returned.
-template <class T, class Arch, class Op>
-void vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
-         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
-  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  exec_cpu::fused_vjp(
-      exec, op, in, p, detail::view_of<T, Op>(saved), d, [](index_t) { return true; }, detail::views_of(to, op, in));
-}
-/// Overload that runs the forward pass itself.
-template <class T, class Arch, class Op>
-void vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
-  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  vjp(exec, op, in, exec_cpu::rows_alone(exec, op, in, p, [](index_t) { return true; }), d, to);
-}
-
 }  // namespace attune

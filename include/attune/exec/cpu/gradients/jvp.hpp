@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <vector>
 
+#include <attune/calls/gradients.hpp>
 #include <attune/exec/cpu/gradients/contractions/jvp.hpp>
 #include <attune/exec/cpu/gradients/contractions/ordered.hpp>
 #include <attune/exec/cpu/gradients/contractions/rotary.hpp>
 #include <attune/exec/cpu/gradients/gates/weight_gate_jvp.hpp>
-#include <attune/exec/cpu/gradients/moving_tensor.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
@@ -348,50 +348,34 @@ void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape
     }
 }
 
-}  // namespace exec_cpu
-
-/// Values and directional derivatives of the outputs of an operator. Fused: nothing of size Lq x Lk exists.
-/// Requires:    a normalizer with an O(1) state of masses; the others are not smooth (use reference<T>).
-/// Errors:      attune::error names the argument, the value and the expectation.
-/// Complexity:  up to three times the products of forward().
-/// Determinism: bitwise the same for any number of threads.
 template <class T, class Arch, class Op>
-directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_tensor<T>> const& in,
-                          policy_direction const& direction = {}) {
-  static_assert(
-      Op::normalizer_is.family == row_family::masses,
-      "attune: jvp on the CPU executor wants a normalizer made of masses; extreme logits and candidate sets are not "
-      "smooth: jvp(reference<T>{}, ...) gives their one-sided derivatives");
-  using tile = exec_cpu::directional_tile<T, Arch, Op>;
+directional_result<T> jvp_rows(engine, cpu<T, Arch> const& exec, Op const& op,
+                               inputs<Op, tensor<T const>> const& values, inputs<Op, tensor<T const>> const& along,
+                               problem_shape const& p, policy_direction const& direction) {
+  using tile = directional_tile<T, Arch, Op>;
   using batch = typename tile::batch;
-  using view = tensor<T const>;
-  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset, in.offsets);
-  auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset, in.offsets);
-  problem_shape const p = detail::checked_problem("jvp", op, values, detail::output_shape(values));
-  for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) detail::check_direction("jvp", name_of(F), member<F>(values), member<F>(along));
-  });
-  detail::materialized<Op, T> const fixed(op);
-  detail::moving_numbers<batch> const moving(fixed.op, direction);
-  detail::moving_numbers<T> const moving_scalars(fixed.op, direction);
-  exec_cpu::moving_call<T, Op> const call{values, along, moving.tables_along};
+  attune::detail::materialized<Op, T> const fixed(op);
+  attune::detail::moving_numbers<batch> const moving(fixed.op, direction);
+  attune::detail::moving_numbers<T> const moving_scalars(fixed.op, direction);
+  moving_call<T, Op> const call{values, along, moving.tables_along};
   auto const rows = [&](index_t width) { return gradient_array<T>(shape{p.batch, p.heads, p.queries, width}); };
   directional_result<T> to{rows(p.value_width), rows(p.value_width), {}, {}, {}, {}};
   if constexpr (Op::has_lse) to.lse = to.lse_along = rows(1);
   if constexpr (Op::has_ground_weight) to.ground_weight = to.ground_weight_along = rows(1);
-  exec_cpu::stream_tiles<tile>(
+  stream_tiles<tile>(
       exec, p, {0, p.keys}, [](index_t) { return true; },
       [&](index_t b, index_t h, index_t first, auto const& memory) {
         return tile(fixed.op, call, p, moving.numbers(), b, h, first, memory);
       },
       [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
         if constexpr (Op::has_value_gate)
-          exec_cpu::gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first,
-                                          memory.gated, memory.gated_along);
+          gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first, memory.gated,
+                                memory.gated_along);
         for (tile& t : tiles) t.accumulate(first, last, memory);
       },
       [&](tile& t, auto const&) { t.finish(to); });
   return to;
 }
 
+}  // namespace exec_cpu
 }  // namespace attune

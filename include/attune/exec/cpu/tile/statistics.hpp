@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   rows = forward_and_save(cpu{}, op, in, {.out = O});
-//       s = statistics(cpu{}, op, in, rows, {.columns = true, .above = 0.1})
-//
-// Tasks = (batch, head, a chunk of queries). A task sums its own columns. These are then added in the order of the
-// tasks, so no sum depends on which thread ran which task, or when.
+// statistics() of the CPU executor. Tasks = (batch, head, a chunk of queries). A task sums its own columns. These are
+// then added in the order of the tasks, so no sum depends on which thread ran which task, or when.
 #pragma once
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
+#include <attune/calls/statistics.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/cpu/threads.hpp>
@@ -25,7 +23,7 @@ namespace exec_cpu {
 /// The statistics of the rows of p over some of the keys. Returns the column sums (B, H, keys) if they are requested.
 /// `op` has its tables packed. All arguments are already checked.
 template <class T, class Arch, class Op>
-std::vector<double> statistics_of_rows(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+std::vector<double> statistics_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                                        problem_shape const& p, saved_rows<T, Op> const& saved,
                                        statistics_request const& request, key_interval keys, row_statistics<T>& to) {
   using tile = statistics_tile<T, Arch, Op>;
@@ -68,34 +66,16 @@ std::vector<double> statistics_of_rows(cpu<T, Arch> const& exec, Op const& op, i
   return sums;
 }
 
-}  // namespace exec_cpu
-
-/// Statistics of logits and weights (exec/statistics.hpp). Fused: nothing of size Lq x Lk exists. `saved` is the result
-/// of forward_and_save for the same operator and inputs. Merged states of an operator with an O(1) state work too.
-/// `keys` restricts rows and columns to the keys [first, last), with the weights that they have among all keys. `merge`
-/// combines such parts.
-/// Degenerate rows: exec/statistics.hpp.
-/// Errors:      attune::error names the argument, the value and the expectation.
-/// Complexity:  the score products of forward(), no products with values; memory for the result, and with columns Lk
-///              numbers per task, of which there are at most 64 or one per head.
-/// Determinism: bitwise the same for any number of threads.
+/// All statistics of a call over some of the keys.
 template <class T, class Arch, class Op>
-row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             saved_rows<T, Op> const& saved, statistics_request const& request, key_interval keys) {
-  problem_shape const p = detail::checked_statistics<T>(op, in, saved, request, keys);
-  row_statistics<T> to(p, request);
-  detail::with_packed_tables<Op, T> const fixed(op);
-  std::vector<double> const columns = exec_cpu::statistics_of_rows(exec, fixed.op, in, p, saved, request, keys, to);
+void statistics_of_rows(engine, cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                        problem_shape const& p, saved_rows<T, Op> const& saved, statistics_request const& request,
+                        key_interval keys, row_statistics<T>& to) {
+  attune::detail::with_packed_tables<Op, T> const fixed(op);
+  std::vector<double> const columns = statistics_of_part(exec, fixed.op, in, p, saved, request, keys, to);
   for (index_t n = 0; n < index_t(columns.size()); ++n)
     to.columns[std::size_t(n / keys.size() * p.keys + keys.first + n % keys.size())] = T(columns[std::size_t(n)]);
-  return to;
 }
 
-/// The same over all keys.
-template <class T, class Arch, class Op>
-row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             saved_rows<T, Op> const& saved, statistics_request const& request = {}) {
-  return statistics(exec, op, in, saved, request, {0, in.v.extents().position});
-}
-
+}  // namespace exec_cpu
 }  // namespace attune

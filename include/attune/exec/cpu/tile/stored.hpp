@@ -7,6 +7,7 @@
 // per tile. Rows of the output are narrowed when they are written. Everything between is bitwise the float path.
 #pragma once
 
+#include <attune/calls/forward.hpp>
 #include <attune/exec/cpu/products/widened.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
 
@@ -58,9 +59,6 @@ class stored_run {
   stored_run(cpu<float, Arch> exec, Op const& op, inputs<Op, View> const& in, problem_shape const& p,
              outputs<Op, T> const& out)
       : exec_(exec), fixed_(op), in_(in), p_(p), out_(out) {
-    static_assert(
-        !Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
-        "attune: scores, gates and biases given for each pair are not read from 16 or 8 bits: use cpu<float>");
     if constexpr (Op::uses(field::v0)) {
       shape const e = in.v0.extents();
       for (index_t b = 0; b < e.batch; ++b)
@@ -158,16 +156,12 @@ class stored_run {
   std::vector<float> ground_;
 };
 
-}  // namespace exec_cpu
-
-/// The same for 16-bit tensors. The results equal the results of forward(cpu<float>{}, ...) for the widened inputs,
-/// with `out` rounded once; the other outputs are floats. Parameters and tables are read unchanged. Scores, gates and
-/// biases given per pair need cpu<float>.
-template <storage_only S, class Arch, class Op>
-void forward(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
-  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());
-  detail::check_outputs("forward", out, p);
-  exec_cpu::stored_run<tensor<S const>, S, Arch, Op>(exec_cpu::of_floats(exec), op, in, p, out)();
+/// The rows of 16-bit tensors; `out` is T, rounded once, or float. Bitwise the float path for the widened inputs.
+template <storage_only S, class Arch, class Op, class T>
+void forward_rows(engine, cpu<S, Arch> const& exec, Op const& op, inputs<Op, tensor<S const>> const& in,
+                  problem_shape const& p, outputs<Op, T> const& out, attune::detail::heads_served const&) {
+  stored_run<tensor<S const>, T, Arch, Op>(of_floats(exec), op, in, p, out)();
 }
 
+}  // namespace exec_cpu
 }  // namespace attune

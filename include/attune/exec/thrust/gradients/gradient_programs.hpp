@@ -71,7 +71,7 @@ struct output_gate_program {
 template <class T, class Op>
 struct pairs_program {
   gradient_call<T, Op> call;
-  tensor<T> scores, gates, bias;  ///< absent if the operator has none
+  tensor<T> by_pairs[pair_fields];  ///< by inputs with a number for each pair; absent if the operator does not read one
 
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
     using gradients = row_gradients<T, Op, true>;
@@ -103,7 +103,8 @@ struct pairs_program {
                            [[maybe_unused]] index_t j) const {
     using x = operand_of<C, N>;
     if constexpr (x::side == operand_side::pair) {
-      tensor<T> const& to = x::of == field::scores ? scores : x::of == field::gates ? gates : bias;
+      constexpr int at = pair_index(x::of);
+      tensor<T> const& to = by_pairs[at];
       T& slot = to(t.b, t.h, t.i, j);
       if constexpr (contraction::Plain<C>) {
         slot = slot + dx;

@@ -95,7 +95,7 @@ written<arithmetic_t<T>, T> written_by(Op const&, shape const& extents, Call con
 }
 template <class T, class Op>
 written<T> decoded(Op const& op, inputs<Op, tensor<T const>> const& in, shape const& extents, int threads = 1) {
-  static_assert(exec_cpu::decodable<Op>);
+  static_assert(offers_call<cpu<>, call_kind::decode, Op>);
   return written_by<T>(op, extents, [&](auto const& to) { decode(cpu<T>(threads), op, in, to); });
 }
 

@@ -102,7 +102,7 @@ void check(Op const& op, index_t queries, index_t keys, With const& with) {
   CHECK(same());
   forward(codes{3}, op, narrow, {.out = tensor(got, p.out())});
   CHECK(same());
-  if constexpr (exec_cpu::decodable<Op>) {
+  if constexpr (offers_call<cpu<>, call_kind::decode, Op>) {
     decode(codes{2}, op, narrow, {.out = tensor(got, p.out())});
     decode(cpu<float>{1}, op, wide, {.out = tensor(want, p.out())});
     CHECK(same());

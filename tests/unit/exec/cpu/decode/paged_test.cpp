@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include <attune/exec/cpu/decode/paged.hpp>
+#include <attune/exec/cpu/decode.hpp>
 
 #include "decoding.hpp"
 

@@ -22,7 +22,7 @@ problem_shape problem(index_t queries, index_t keys) {
   p.batch = p.heads = 1;
   p.queries = queries;
   p.keys = keys;
-  p.offset = keys - queries;
+  p.set_offset(keys - queries);
   return p;
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("windows of rows: a uniform share, random numbers") {
 }
 TEST_CASE("windows of rows: K, Lq and positions belong to the whole problem") {
   problem_shape p;
-  p.batch = p.heads = 1, p.queries = 10, p.keys = 20, p.offset = 10;
+  p.batch = p.heads = 1, p.queries = 10, p.keys = 20, p.set_offset(10);
   problem_shape const w = p.window({4, 7}).window({5, 6});
   CHECK(w.row_count() == 1);
   CHECK(w.whole_queries() == 10);

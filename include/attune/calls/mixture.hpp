@@ -42,10 +42,10 @@ void add_gradients(dense_gradients<T>& to, dense_gradients<T> const& g, std::str
 /// gradients of one operator, for its own heads. Paths of parameters and tables begin with the number of their
 /// operator: "0.kernel.scale".
 template <class T, class... Ops, class View, class OfOperator>
-dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed,
-                                        inputs<mixture_operator<Ops...>, View> const& in,
-                                        cotangents<mixture_operator<Ops...>, View> const& d,
-                                        OfOperator const& of_operator, memory_kind where = memory_kind::host) {
+dense_gradients<T> gradients_of_operators(mixture_operator<Ops...> const& mixed,
+                                          inputs<mixture_operator<Ops...>, View> const& in,
+                                          cotangents<mixture_operator<Ops...>, View> const& d,
+                                          OfOperator const& of_operator, memory_kind where = memory_kind::host) {
   shape const extents = output_shape(in);
   checked_problem("vjp", mixed, in, extents, where);
   dense_gradients<T> to;

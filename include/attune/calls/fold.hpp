@@ -6,17 +6,18 @@
 // The parts of a fold that executors share: checks, the memory of the terms O_c, gradients of the coefficients.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <attune/calls/mixture.hpp>
 #include <attune/exec/direction.hpp>
-#include <attune/exec/mixture.hpp>
 #include <attune/exec/saved.hpp>
-#include <attune/exec/statistics.hpp>
 #include <attune/operators/fold.hpp>
 
 namespace attune {
@@ -44,6 +45,9 @@ struct fold_layout {
   shape out;  ///< (B, H, Lq, Dv)
 
   index_t size() const { return Op::terms * out.size(); }
+  shape rows() const { return {out.batch, out.head, out.position, 1}; }
+  /// The number of a row of `out`.
+  index_t row(index_t b, index_t h, index_t i) const { return (b * out.head + h) * out.position + i; }
   /// The extents of the output of one operator.
   shape of_operator() const { return {out.batch, Op::heads_each * out.head, out.position, out.feature}; }
   /// The output of operator number n.
@@ -149,6 +153,30 @@ template <class Saved, class F>
 void each_array_of_fold(Saved& saved, F const& f) {
   std::apply([&](auto&... rows) { (std::remove_reference_t<decltype(rows)>::each_array(rows, f), ...); }, saved.rows);
   f(saved.terms, index_t(saved.terms.size()));
+}
+
+/// Throws unless the caller's memory for saved numbers has their size.
+ATTUNE_NOINLINE inline void require_size(char const* function, std::size_t given, index_t size) {
+  if (index_t(given) != size)
+    throw error(function, "memory", text("a span of ", given, " numbers"), text(size, ", as saved_size() says"));
+}
+/// The saved rows that forward_and_save() of a fold wrote to the caller's memory.
+template <class T, Fold Op, class View>
+saved_fold<T, Op> saved_fold_in(Op const& folded, inputs<Op, View> const& in, std::span<T const> saved) {
+  shape const out = folded_shape("vjp", in);
+  auto const layout = checked_fold("vjp", folded, in, out);
+  require_size("vjp", saved.size(), saved_size_of_fold("vjp", folded, in, out));
+  saved_fold<T, Op> all{.extents = out, .rows = {}, .terms = std::vector<T>(std::size_t(layout.size()))};
+  for_each_operator(folded, [&](auto const& op, auto number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    std::get<number()>(all.rows) =
+        saved_rows<T, part>(op, checked_problem("vjp", op, narrowed<part>(in), layout.of_operator()));
+  });
+  each_array_of_fold(all, [&](std::vector<T>& x, index_t n) {
+    std::copy_n(saved.begin(), n, x.begin());
+    saved = saved.subspan(std::size_t(n));
+  });
+  return all;
 }
 
 /// All gradients of a fold. add_rows(c, sums) adds <d out, O_c> of all rows, in S; of_operator(operator, number)
@@ -277,23 +305,6 @@ void finish(Exec const&, Op const& folded, inputs<Op, typename Exec::view> const
           }
           to.out(b, h, i, d) = sum;
         }
-}
-
-namespace detail {
-/// Rejects folds, which have no statistics.
-template <class Op>
-constexpr void require_statistics() {
-  static_assert(!Fold<Op>,
-                "attune: statistics() of a fold do not exist: its rows are sums over several normalizers. Call "
-                "statistics() of an operator of the fold");
-}
-}  // namespace detail
-
-/// Does not compile: a fold has no statistics.
-template <class Exec, Fold Op>
-void statistics(Exec const&, Op const&, inputs<Op, typename Exec::view> const&,
-                saved_fold<typename Exec::value_type, Op> const&, statistics_request const& = {}, key_interval = {}) {
-  detail::require_statistics<Op>();
 }
 
 }  // namespace attune

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   forward_and_save(cpu<bfloat16>{}, op, in, out, memory);   vjp(cpu<bfloat16>{}, op, in, memory, {.out = dO}, to);
+//   float_copies copies;   wide = copies.of(in);   ...   float_copies::round(result, out)
 //
-// Gradients for 16-bit tensors: float inside, rounded once.
+// The one way to widen 16 and 8 bits to floats, and to round floats to 16 bits, outside of tiles.
 #pragma once
 
 #include <deque>
-#include <span>
 #include <vector>
 
 #include <attune/core/storage.hpp>
-#include <attune/exec/cpu/gradients/backward.hpp>
+#include <attune/exec/gradients.hpp>
 
-namespace attune {
+namespace attune::detail {
 
-namespace exec_cpu {
-
-/// Dense memory for floats in place of 16-bit tensors.
+/// Dense memory for floats in place of tensors of fewer bits.
 class float_copies {
  public:
   /// A view of a copy.
@@ -50,6 +47,15 @@ class float_copies {
     tensor<float> const copy(room(x.extents()).data(), x.extents());
     return copy;
   }
+  /// The outputs of a call, with memory for `out`. The other outputs are floats already.
+  template <class Op, storage_only S>
+  outputs<Op, float> blank(outputs<Op, S> const& out) {
+    outputs<Op, float> wide{.out = blank(out.out)};
+    if constexpr (Op::has_lse) wide.lse = out.lse;
+    if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
+    if constexpr (Op::has_threshold) wide.threshold = out.threshold;
+    return wide;
+  }
   /// Rounds a result to the memory of the caller.
   template <storage_only S>
   static void round(tensor<float> const& from, tensor<S> const& to) {
@@ -71,9 +77,22 @@ class float_copies {
   std::deque<std::vector<float>> memory_;
 };
 
+/// Calls run(outputs) with float memory for `out` and rounds it once. Outputs of floats are passed as they are.
+template <class Op, class S, class Run>
+void rounded_once(outputs<Op, S> const& out, Run const& run) {
+  if constexpr (storage_only<S>) {
+    float_copies copies;
+    outputs<Op, float> const wide = copies.blank(out);
+    run(wide);
+    float_copies::round(wide.out, out.out);
+  } else {
+    run(out);
+  }
+}
+
 /// Runs `run(inputs, cotangents, outputs)` on floats and rounds the gradients to `to`.
 template <class Op, storage_only S, class Run>
-void vjp_of_copies(Op const&, inputs<Op, tensor<S const>> const& in, cotangents<Op, tensor<S const>> const& d,
+void vjp_of_copies(inputs<Op, tensor<S const>> const& in, cotangents<Op, tensor<S const>> const& d,
                    gradient_outputs<Op, S> const& to, Run const& run) {
   float_copies copies;
   cotangents<Op, tensor<float const>> by;
@@ -89,50 +108,4 @@ void vjp_of_copies(Op const&, inputs<Op, tensor<S const>> const& in, cotangents<
     if (!to.fields[f].absent()) float_copies::round(wide.fields[f], to.fields[f]);
 }
 
-/// Runs `run(inputs, outputs)` on floats and rounds `out`.
-template <class Op, storage_only S, class Run>
-void save_of_copies(Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out, Run const& run) {
-  attune::detail::check_outputs("forward_and_save", out,
-                                attune::detail::checked_problem("forward_and_save", op, in, out.out.extents()));
-  float_copies copies;
-  outputs<Op, float> wide{.out = copies.blank(out.out)};
-  if constexpr (Op::has_lse) wide.lse = out.lse;
-  if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
-  if constexpr (Op::has_threshold) wide.threshold = out.threshold;
-  run(copies.of(in), wide);
-  float_copies::round(wide.out, out.out);
-}
-
-}  // namespace exec_cpu
-
-/// forward() of 16-bit tensors, which also writes what vjp() needs to `memory`: saved_size(op, in) floats. Every input
-/// may have 16 bits, also one per pair. Memory: copies of all inputs as floats while it runs.
-template <storage_only S, class Arch, class Op>
-void forward_and_save(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out,
-                      std::span<float> memory) {
-  exec_cpu::save_of_copies(op, in, out, [&](auto const& wide, auto const& results) {
-    forward_and_save(exec_cpu::of_floats(exec), op, wide, results, memory);
-  });
-}
-
-/// Gradients of 16-bit tensors, computed in float from the widened inputs and rounded once. Gradients by parameters and
-/// tables, and cotangents of outputs with one number per row, are floats. `saved`: the numbers from
-/// forward_and_save().
-/// Memory: copies of all inputs and requested gradients as floats while it runs.
-template <storage_only S, class Arch, class Op>
-void vjp(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, std::span<float const> saved,
-         cotangents<Op, tensor<S const>> const& d, gradient_outputs<Op, S> const& to) {
-  exec_cpu::vjp_of_copies(op, in, d, to, [&](auto const& wide, auto const& by, auto const& results) {
-    vjp(exec_cpu::of_floats(exec), op, wide, saved, by, results);
-  });
-}
-/// Overload that runs the forward pass itself.
-template <storage_only S, class Arch, class Op>
-void vjp(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in,
-         cotangents<Op, tensor<S const>> const& d, gradient_outputs<Op, S> const& to) {
-  exec_cpu::vjp_of_copies(op, in, d, to, [&](auto const& wide, auto const& by, auto const& results) {
-    vjp(exec_cpu::of_floats(exec), op, wide, by, results);
-  });
-}
-
-}  // namespace attune
+}  // namespace attune::detail

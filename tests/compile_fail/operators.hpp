@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the forbidden snippets are written against.
+// Operators for snippets that call an executor.
 #pragma once
-
-#include <tuple>
-#include <vector>
 
 #include <attune/attune.hpp>
 
-using namespace attune;
+#include "policies.hpp"
 
-inline std::vector<float> memory(8);
 inline std::vector<double> wide_memory(8);
-inline tensor<float> const x(memory, {1, 1, 1, 8}), y(memory, {1, 1, 1, 8});
 inline tensor<double> const wide(wide_memory, {1, 1, 1, 8});
 
 inline constexpr auto plain = attention(kernel::dot_product{});
@@ -21,16 +16,14 @@ inline constexpr auto gated = attention(kernel::dot_product{}, gate::softplus{0.
 inline constexpr auto with_ground = attention(kernel::dot_product{}, normalizer::grounded{0.5});
 inline constexpr auto scored = attention(kernel::given_scores{});
 
-struct undivided_mass {
-  static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.divided_by = divisor::one, .reference = mass_reference::none};
+// A kernel of an ordered sum.
+struct softplus_of {
   template <class T>
-  struct bound {
-    T earned(T const& a, T const&) const { return math::sigmoid(a); }
-  };
-  template <class T>
-  bound<T> bind(row<T> const&) const {
-    return {};
+  static T map(T const& x) {
+    return -math::softplus(x);
   }
 };
-inline constexpr auto undivided = attention(kernel::dot_product{}, undivided_mass{});
+template <class Sum>
+using summed = kernel_of<score_of_two, Sum>;
+using later = contraction::later_sum<contraction::dot, softplus_of>;
+using earlier = contraction::earlier_sum<contraction::dot, softplus_of>;

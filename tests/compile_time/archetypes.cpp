@@ -91,7 +91,7 @@ template <class K, class M>
 concept Maps = requires(K k, M m) { k | m; };
 static_assert(Maps<kernels::minimal, minimal> && !Maps<minimal, kernels::minimal> &&
               !Maps<kernels::minimal, other_role>);
-// What has the role and lacks the rest is refused in words: compile_fail/incomplete_behind_*.cpp.
+// What has the role and lacks the rest is refused in words: compile_fail/compositions.cpp.
 
 }  // namespace score_maps
 

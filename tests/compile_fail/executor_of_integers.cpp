@@ -1,5 +1,0 @@
-// expect-error: cpu<T> computes in float or double
-#include "operators.hpp"
-
-cpu<int> exec{};
-int main() {}

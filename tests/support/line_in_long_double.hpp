@@ -35,7 +35,7 @@ long_double_results in_long_double(Op const& op, line_problem const& p, bool wit
   extents const e{p.batch, p.heads, p.key_heads, p.value_heads, p.queries, p.keys, p.width};
   problem_shape shape_of;
   shape_of.batch = p.batch, shape_of.heads = p.heads, shape_of.queries = p.queries, shape_of.keys = p.keys;
-  shape_of.offset = p.keys - p.queries;
+  shape_of.set_offset(p.keys - p.queries);
   auto const sees = [&](index_t b, index_t h) { return sight(op.mask, shape_of, b, h); };
   if constexpr (requires { op.tau; }) {
     run_laplacian<real, sums>(op.tau, sees, in, e, to, {});

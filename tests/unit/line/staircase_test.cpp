@@ -171,7 +171,7 @@ bool goes_by_waves(line::gaussian<mask::causal> const& op, line_problem const& p
   numbers out(std::size_t(p.query_side(p.width).size()));
   line::detail::extents const e{p.batch, p.heads, p.key_heads, p.value_heads, p.queries, p.keys, p.width};
   problem_shape s;
-  s.batch = p.batch, s.heads = p.heads, s.queries = p.queries, s.keys = p.keys, s.offset = p.keys - p.queries;
+  s.batch = p.batch, s.heads = p.heads, s.queries = p.queries, s.keys = p.keys, s.set_offset(p.keys - p.queries);
   return line::detail::forward_by_waves<double, xsimd::default_arch>(
              op.tau, op.tolerance, {op.mask, s, 0, 0}, p.arrays(), e, 0, 0, {tensor(out, p.query_side(p.width)), {}})
       .has_value();

@@ -296,8 +296,9 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && F != field::v)
       check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
-    if constexpr (Op::uses(F) && requires(View const& x) { x.check(function, ""); })  // 8-bit codes with scales
-      member<F>(in).check(function, name_of(F));
+    if constexpr (Op::uses(F) &&
+                  requires(View const& x) { x.require_finite_scales(function, ""); })  // 8-bit codes with scales
+      member<F>(in).require_finite_scales(function, name_of(F));
   });
   check_offsets(function, in.offset, in.offsets, p, where);
   listing<Op> const all(op);

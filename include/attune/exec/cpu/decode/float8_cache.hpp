@@ -123,7 +123,7 @@ class float8_view {
     return to;
   }
   /// Throws unless all scales are finite. `name`: of the input.
-  void check(char const* function, char const* name) const {
+  void require_finite_scales(char const* function, char const* name) const {
     using attune::detail::text;
     if (!has_codes()) return;
     if (!scales().absent())

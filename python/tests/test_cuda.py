@@ -118,8 +118,7 @@ def test_nvcc_compiles_what_a_device_would_run(rng):
     call = _cuda.DeviceCall(op, {"q": q, "k": k, "v": v}, {}, masks.causal(), None, "bhld", Warps())
     call.blank_outputs(("out",))
     needed = ctypes.c_int64()
-    memory = _abi.CUDA.pack(0, 0, 0, ctypes.addressof(needed))
-    run(call.address, _cuda._address(memory))
+    run(call.address, _cuda.CUDA.pack(0, 0, 0, ctypes.addressof(needed)))
     assert needed.value > 2 * 4 * 19 * 4
 
 

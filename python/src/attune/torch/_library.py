@@ -8,6 +8,7 @@ import torch
 
 from .. import _compile, _presets
 from .._arrays import is_array, wrong
+from .._layout import MASK_KIND
 from ..masks import Mask
 from . import _passes
 
@@ -64,7 +65,7 @@ def _packed(mask, to, arrays):
 
 def _unpacked(numbers, arrays):
     kind = next(numbers)
-    if kind >= 100:
+    if kind in (MASK_KIND.both, MASK_KIND.either):
         return Mask(kind, parts=(_unpacked(numbers, arrays), _unpacked(numbers, arrays)))
     a, b, x, y = (next(numbers) for _ in range(4))
     return Mask(kind, a, b, *(None if at < 0 else arrays[at] for at in (x, y)))

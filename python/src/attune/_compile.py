@@ -211,8 +211,13 @@ def _operator(source, dtypes, compiler, cache):
     with _lock:
         if path not in _loaded:
             text = f"An operator that attune.compile made: {path.with_suffix('.cpp')}"
-            _loaded[path] = Operator(_load(path), text, path.stem, Companions(source, compiler, cache))
+            _loaded[path] = Operator(_load(path), _again, text, Companions(source, compiler, cache), path.stem)
         return _loaded[path]
+
+
+def _again(operator):
+    """What makes the operator in another process."""
+    return compiled_again, (operator._companions.recipe(operator._description.types),)
 
 
 def compiled_again(recipe):

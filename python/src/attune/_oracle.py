@@ -28,18 +28,6 @@ class Reference:
         return f"<attune reference: {', '.join(found)}>"
 
 
-def operator_of(op):
-    """An operator, or the preset of this name."""
-    from ._operator import Operator
-    from ._presets import op as preset
-
-    if isinstance(op, Operator):
-        return op
-    if isinstance(op, str):
-        return preset(op)
-    raise wrong("op", f"the type {type(op).__name__}", "an operator of attune, or the name of a preset")
-
-
 def call_of(operator, q, k, v, mask, offset, layout, named):
     """A call of the oracle: its arrays are on the CPU and exact."""
     named = {name: on_host(x) if is_array(x) else x for name, x in named.items()}
@@ -55,20 +43,9 @@ def _library(kind, digits):
     return f"reference50{kind}"
 
 
-def reference(op, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named):
-    """The exact result of a call: dense, sequential, as textbooks write it, with every intermediate.
-
-        exact = attune.reference("softmax", q, k, v, mask=masks.causal())
-        exact.out, exact.lse, exact.weights
-
-    op: an operator, or the name of a preset. Other arguments are those of a call. Inputs of 16 and 32 bits are exact
-    numbers: they are widened, and so are tensors of other devices copied. All results are float64.
-    digits: None computes in float64. 50 computes in 50 decimal digits and rounds once, so every number is the float64
-    that is nearest to the exact one, unless its terms cancel to 1e-34 of their size. It takes some 100 times longer.
-    Memory: O(B H Lq Lk). The first use for an operator compiles a library, which is kept.
-    """
-    operator, library = operator_of(op), _library("", digits)
-    call = call_of(operator, q, k, v, mask, offset, layout, named)
+def reference(operator, q, k, v, digits, mask, offset, layout, named):
+    """The Reference of a call."""
+    library, call = _library("", digits), call_of(operator, q, k, v, mask, offset, layout, named)
     b, h, queries, width = call.rows
     keys = call.extent_of("k", "v")
     found, parts = Reference(), []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Verdicts on the results of other kernels, by companion libraries that are compiled when they are first used.
+"""The oracle for other kernels: exact results, and verdicts on theirs.
 
 What a report contains is decided in C++ (testing/interop/report_json.hpp): its JSON becomes attributes here.
 """
@@ -15,7 +15,8 @@ from . import _abi
 from ._arrays import is_array, is_torch, view, wrong
 from ._calls import aligned, parameter_axes
 from ._layout import TYPE
-from ._oracle import call_of, cotangents_on_host, operator_of
+from ._oracle import Reference, call_of, cotangents_on_host
+from ._presets import operator_of
 
 _TYPES = {
     "float64": ("float64", "f64", "fp64", "double"),
@@ -29,6 +30,21 @@ _VERDICT = _abi.Layout("verdict").packer(
     "stored weights arithmetic rows numbers lse_of_base_two receive"
 )
 _NO_NUMBERS = {"nan", "inf", "-inf"}
+
+
+def reference(op, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named) -> Reference:
+    """The exact result of a call: dense, sequential, as textbooks write it, with every intermediate.
+
+        exact = attune.reference("softmax", q, k, v, mask=masks.causal())
+        exact.out, exact.lse, exact.weights
+
+    op: an operator, or the name of a preset. Other arguments are those of a call. Inputs of 16 and 32 bits are exact
+    numbers: they are widened, and so are tensors of other devices copied. All results are float64.
+    digits: None computes in float64. 50 computes in 50 decimal digits and rounds once, so every number is the float64
+    that is nearest to the exact one, unless its terms cancel to 1e-34 of their size. It takes some 100 times longer.
+    Memory: O(B H Lq Lk). The first use for an operator compiles a library, which is kept.
+    """
+    return operator_of(op).reference(q, k, v, digits=digits, mask=mask, offset=offset, layout=layout, **named)
 
 
 class Record(dict):

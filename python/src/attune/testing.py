@@ -17,7 +17,7 @@ from . import _abi
 from ._arrays import index_of, is_array, is_torch, on_host, wrong
 from ._calls import Call
 from ._layout import TYPE
-from ._oracle import operator_of
+from ._presets import operator_of
 from ._verdict import _demanded, is_torch_type, type_named, verdict
 
 _EXTENTS = "batch heads key_heads value_heads queries keys axes width value_width gate_width position_width".split()

@@ -7,9 +7,8 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _cuda
-from .._abi import Error
 from .._arrays import is_array, refuse_nested, wrong
-from .._calls import no_argument
+from .._calls import names_of, no_argument, returned
 from .._operator import Operator
 from . import _library, _passes
 
@@ -227,8 +226,7 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
     """The outputs of an operator, with gradients by every tensor that requires them. See attune.Operator."""
     if not isinstance(operator, Operator):
         raise wrong("operator", f"the type {type(operator).__name__}", 'an operator: attune.op("softmax")')
-    one = isinstance(returns, str)
-    returns = (returns,) if one else tuple(returns)
+    returns = names_of(returns)
     d = operator._description
     names, tensors, numbers, drawn = [], [], {}, []
     if len(named) > 1:
@@ -279,7 +277,4 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             outputs = _Eager.apply(spec, *tensors)
         else:
             outputs = run.forward(spec, tensors, False)[0]
-    return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
-
-
-__all__ = ["Error", "call"]
+    return returned(outputs)

@@ -32,6 +32,7 @@ CPP.update(float32="float", float64="double")
 RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 TENSOR_RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p)
 ROOM = 4000
+_STRUCTS = dict(line.split(" ", 1) for line in STRUCTS.replace("\n    ", " ").strip().split("\n"))
 # How a structure inside of another is given: its members.
 _GIVEN = {"tensor": "data extents strides type given", "sharding": "counts ends positions ranks"}
 _CTYPES = {"Q": ctypes.c_void_p, "z": ctypes.c_char_p, "q": ctypes.c_int64, "d": ctypes.c_double, "i": ctypes.c_int32}
@@ -41,15 +42,17 @@ class Layout:
     """A structure of the interface. at: the offsets of its members by name, "offsets" and "offsets.data"."""
 
     def __init__(self, name):
-        found = re.search(rf"^{name} (\d+): (.*(?:\n .*)*)", STRUCTS, re.MULTILINE)
-        self.name, self.size, self.at, self.types = name, int(found[1]), {}, {}
-        for at, count, kind, member in re.findall(r"(\d+) (\d*)([A-Za-z]\w*) (\w+)", found[2]):
+        size, _, members = _STRUCTS[name].partition(": ")
+        self.name, self.size, self.at, self.types = name, int(size), {}, {}
+        for item in members.split(", "):
+            at, array, member = item.split()
+            kind = array.lstrip("0123456789")
+            count = int(array[: -len(kind)] or 1)
             self.at[member] = int(at)
             if len(kind) > 1:
-                inner = Layout(kind)
-                self.at.update({f"{member}.{x}": int(at) + offset for x, offset in inner.at.items()})
-                kind = inner.packer(_GIVEN[kind]).format[1:]
-            self.types[member] = kind * int(count or 1)
+                inner, kind = _inside(kind)
+                self.at.update({f"{member}.{x}": int(at) + offset for x, offset in inner.items()})
+            self.types[member] = kind * count
 
     def packer(self, members):
         """The `struct` of the structure that packs these members, in the order of the header. All others become 0."""
@@ -66,6 +69,13 @@ class Layout:
         """The same for ctypes. types: of some members."""
         fields = [(x, types.get(x, _CTYPES[kind])) for x, kind in self.types.items()]
         return type(self.name, (ctypes.Structure,), {"_fields_": fields})
+
+
+@functools.lru_cache(maxsize=None)
+def _inside(name):
+    """The offsets and the types of a structure inside of another."""
+    layout = Layout(name)
+    return layout.at, layout.packer(_GIVEN[name]).format[1:]
 
 
 CALL, GRADIENTS = Layout("call"), Layout("gradients")

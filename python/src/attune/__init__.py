@@ -34,23 +34,7 @@ def _attend(*arguments, **named):
 
 
 __all__ = [
-    "CompileError",
-    "Error",
-    "ExpressionError",
-    "Operator",
-    "Reference",
-    "Verdict",
-    "__version__",
-    "compile",
-    "compile_operator",
-    "get_cmake_dir",
-    "get_include",
-    "masks",
-    "op",
-    "policy",
-    "presets",
-    "reference",
-    "rotary",
-    "testing",
-    "verdict",
+    "CompileError", "Error", "ExpressionError", "Operator", "Reference", "Verdict", "__version__", "compile",
+    "compile_operator", "get_cmake_dir", "get_include", "masks", "op", "policy", "presets", "reference", "rotary",
+    "testing", "verdict",
 ]

@@ -46,6 +46,12 @@ def numbers_of(code):
     return TYPE.float64 if code == TYPE.float64 else TYPE.float32
 
 
+def output_shape(name, rows, blhd):
+    """The shape of an output as the caller gets it. rows: (B, H, Lq, Dv)."""
+    b, h, q, w = rows
+    return (b, h, q) if name != "out" else (b, q, h, w) if blhd else (b, h, q, w)
+
+
 def names_of(returns):
     """The names of outputs that `returns` has."""
     if isinstance(returns, str):
@@ -174,7 +180,7 @@ class Call:
         for name in fields:
             if name not in d.names and fields[name] is not None:
                 raise no_argument(self.operator, name)
-        self.rows = self._extent_of_rows(d)
+        self.rows = d.rows([x and x[1] for x in self.views])
 
     def _check_rows(self, d, offset_count):
         """Refuses inputs of several batches, and query inputs of several rows. The interface would name `out`, which the
@@ -209,30 +215,6 @@ class Call:
         if axes != 4:
             raise wrong(name, f"{axes} axes", "4: " + ("(batch, position, head, feature)" if self.layout else "(batch, head, position, feature)"))
         return self.turned(shape, strides)
-
-    def _extent_of_rows(self, d):
-        """(B, H, Lq, Dv) of out."""
-        b, h, q, w = self._extent_of_inputs(d)
-        return b, max(h // d.heads_each, min(h, 1)), q, w
-
-    def _extent_of_inputs(self, d):
-        batch, heads, queries, values = 1, 1, 1, 0
-        for n, name in enumerate(d.fields):
-            if self.views[n] is None:
-                continue
-            shape, side = self.views[n][1], d.sides[n]
-            if name == "v":
-                values = shape[3]
-            if side != "ground":
-                batch = max(batch, shape[0])
-            if side in ("query", "pair"):
-                heads, queries = max(heads, shape[1]), max(queries, shape[2])
-                if side == "query" and name != "output_gate":
-                    return (*shape[:3], self._value_width(d))
-        return batch, heads, queries, values
-
-    def _value_width(self, d):
-        return self.views[d.fields.index("v")][1][3]
 
     def extent_of(self, *names):
         """The number of positions of the first of these inputs that the operator reads."""
@@ -289,26 +271,24 @@ class Call:
     def blank_outputs(self, returns):
         """New arrays for the named outputs, which the next forward pass writes."""
         d, results = self.operator._description, {}
-        b, h, q, w = self.rows
         if not returns:
             raise wrong("returns", "no name", f"some of {', '.join(d.outputs)}")
         for name in returns:
             if not isinstance(name, str) or name not in d.outputs:
                 raise wrong("returns", f"the output {name!r}", f"some of {', '.join(d.outputs)}")
         for name, at in OUTPUTS_AT.items():
-            if name == "out":  # every call writes it
-                x = self._empty((b, q, h, w) if self.layout else (b, h, q, w))
-                v = self._view(name, x)
-                _PACK(self.memory, at, *v.tensor(*self.turned(v.shape, v.strides)))
-                self.keep.append(x)
-            elif name in returns:
-                x = self._empty((b, h, q), numbers_of(self.code))
-                v = self._view(name, x)
-                _PACK(self.memory, at, *v.tensor((b, h, q, 1), (*v.strides, 0)))
-            else:
+            if name != "out" and name not in returns:  # every call writes out
                 continue
+            x = self._empty(output_shape(name, self.rows, self.layout), None if name == "out" else numbers_of(self.code))
+            v = self._view(name, x)
+            _PACK(self.memory, at, *v.tensor(*self.with_four_axes(v)))
             results[name] = x
+        self.keep.append(results["out"])
         return [results[name] for name in returns]
+
+    def with_four_axes(self, v):
+        """Shape and strides of an output or a cotangent; not checked."""
+        return self.turned(v.shape, v.strides) if len(v.shape) == 4 else ((*v.shape, 1), (*v.strides, 0))
 
     def turned(self, shape, strides):
         """Shape and strides of an array in the layout of the call, with the axes (batch, head, position, feature)."""
@@ -351,12 +331,9 @@ class Call:
                 continue
             name = f"the gradient of {OUTPUTS[n]}"
             v = view(name, x)
-            shape, strides = (v.shape, v.strides) if n == 0 else ((*v.shape, 1), (*v.strides, 0))
-            if n == 0 and len(shape) == 4:
-                shape, strides = self.turned(shape, strides)
-            if shape != (*self.rows[:3], self.rows[3] if n == 0 else 1):
+            if tuple(v.shape) != output_shape(OUTPUTS[n], self.rows, self.layout):
                 raise wrong(name, f"the shape {tuple(v.shape)}", f"the shape of {OUTPUTS[n]}")
-            parts[n] = v.tensor(shape, strides)
+            parts[n] = v.tensor(*self.with_four_axes(v))
             self.keep.append(v.owner)
         sizes = (len(d.fields), len(d.parameters), len(d.tables))
         memory = ctypes.create_string_buffer(_abi.GRADIENTS.size + _abi.TENSOR.size * sum(sizes) + 1)

@@ -4,7 +4,7 @@
 
 from . import _abi
 from ._arrays import empty_like, is_array, on_host, view, wrong
-from ._calls import OUTPUTS, cotangents_of
+from ._calls import OUTPUTS, cotangents_of, output_shape
 from ._layout import TYPE
 
 _TABLES = ("scores", "logits", "weights", "visible")
@@ -46,7 +46,6 @@ def _library(kind, digits):
 def reference(operator, q, k, v, digits, mask, offset, layout, named):
     """The Reference of a call."""
     library, call = _library("", digits), call_of(operator, q, k, v, mask, offset, layout, named)
-    b, h, queries, width = call.rows
     keys = call.extent_of("k", "v")
     found, parts = Reference(), []
     for name in found.__slots__:
@@ -54,14 +53,10 @@ def reference(operator, q, k, v, digits, mask, offset, layout, named):
             setattr(found, name, None)
             parts.append(_abi.ABSENT)
             continue
-        if name == "out":
-            shape = (b, queries, h, width) if call.layout else (b, h, queries, width)
-        else:
-            shape = (b, h, queries) if name in OUTPUTS else (b, h, queries, keys)
+        shape = output_shape(name, call.rows, call.layout) if name in OUTPUTS else (*call.rows[:3], keys)
         x = empty_like(call.model, shape, TYPE.bytes if name == "visible" else TYPE.float64)
         at = view(name, x)
-        axes = call.turned(at.shape, at.strides) if name == "out" else (at.shape, at.strides)
-        parts.append(at.tensor(*axes) if len(shape) == 4 else at.tensor((*at.shape, 1), (*at.strides, 0)))
+        parts.append(at.tensor(*call.with_four_axes(at)) if name in OUTPUTS else at.tensor())
         setattr(found, name, x)
     operator._companions.run(library)(call.address, _REFERENCE.pack(*(n for part in parts for n in part)))
     return found

@@ -14,7 +14,7 @@ import numpy
 
 from . import _abi
 from ._arrays import types_of
-from ._calls import OUTPUTS_AT, Call, numbers_of
+from ._calls import OUTPUTS_AT, Call, numbers_of, output_shape
 
 _MOST = 64  # plans of an operator and thread
 # Where the address of a tensor stands in it, in a parameter and in the gradients.
@@ -41,9 +41,8 @@ class Plan:
         self.saves_as = types_of(torch or numpy)[numbers_of(call.code)]
         self.outputs = []
         for name in returns:
-            b, h, q, w = call.rows
-            shape = (b, h, q) if name != "out" else (b, q, h, w) if call.layout else call.rows
             kind = call.model.dtype if name == "out" else self.saves_as
+            shape = output_shape(name, call.rows, call.layout)
             self.outputs.append(((OUTPUTS_AT[name] + _DATA) // _abi.WORD, shape, kind))
         self.count, self.pulls = None, {}
         self.run_forward = call.operator._functions.forward_of_this_thread(call.address)

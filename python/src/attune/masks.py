@@ -141,6 +141,12 @@ def _shown(text):
     return f"{name}({', '.join(map(str, numbers))})"
 
 
+def _checked_axes(name, x, allowed, expected):
+    if x.ndim not in allowed:
+        raise wrong(name, f"{x.ndim} axes", expected)
+    return x
+
+
 def _number(name, x, least):
     n = index_of(x)
     if n is None:
@@ -166,8 +172,6 @@ def _tensor(kind, array):
         if len(shape) == 1:
             shape, strides = (1, *shape), (shape[0], *strides)
         shape, strides = (shape[0], 1, 1, shape[1]), (strides[0], strides[0], strides[0], strides[1])
-    elif len(shape) > 4:
-        raise wrong("table", f"{len(shape)} axes", "at most 4")
     missing = 4 - len(shape)
     return at.tensor((*(1,) * missing, *shape), (*(0,) * missing, *strides))
 
@@ -208,9 +212,7 @@ def sink_window(sinks: int, width: int) -> Mask:
 
 def padding(lengths: Any) -> Mask:
     """The first lengths[b] keys of batch element b. lengths: (B), integers."""
-    x = _numbers("lengths", lengths)
-    if x.ndim != 1:
-        raise wrong("lengths", f"{x.ndim} axes", "1: a number for each batch element")
+    x = _checked_axes("lengths", _numbers("lengths", lengths), (1,), "1: a number for each batch element")
     return Mask(KIND.padding, x=x, text="padding(...)")
 
 
@@ -223,8 +225,7 @@ def documents(ids: Any, key_ids: Any = None) -> Mask:
     x = _numbers("ids", ids, "iub")
     y = x if key_ids is None else _numbers("key_ids", key_ids, "iub")
     for name, a in (("ids", x), ("key_ids", y)):
-        if a.ndim not in (1, 2):
-            raise wrong(name, f"{a.ndim} axes", "1 or 2: (L) or (B, L)")
+        _checked_axes(name, a, (1, 2), "1 or 2: (L) or (B, L)")
     if (x.shape[0] if x.ndim == 2 else 1) != (y.shape[0] if y.ndim == 2 else 1):
         raise wrong("key_ids", f"the shape {y.shape}", f"as many batch elements as ids, of shape {x.shape}")
     return Mask(KIND.documents, x=x, y=y, text="documents(...)")
@@ -251,8 +252,7 @@ setattr(documents, "from_cu_seqlens", from_cu_seqlens)
 def block_sparse(table: Any, query_block: int, key_block: int) -> Mask:
     """Blocks of keys that blocks of queries see. table: (query blocks, key blocks) or with heads in front, bool."""
     x = numpy.ascontiguousarray(copied(bytes_of("table", table)))
-    if x.ndim not in (2, 3):
-        raise wrong("table", f"{x.ndim} axes", "2 or 3: (query blocks, key blocks), heads in front")
+    _checked_axes("table", x, (2, 3), "2 or 3: (query blocks, key blocks), heads in front")
     a, b = _number("query_block", query_block, 1), _number("key_block", key_block, 1)
     return Mask(KIND.block_sparse, a, b, x=x, text=f"block_sparse(..., {a}, {b})")
 
@@ -260,9 +260,7 @@ def block_sparse(table: Any, query_block: int, key_block: int) -> Mask:
 def visible(table: Any) -> Mask:
     """A table: True, or 1, where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
     length 1 are shared. A mask of keys (B, Lk), as tokenizers return it, is table[:, None, None]."""
-    x = copied(bytes_of("table", table))
-    if x.ndim > 4:
-        raise wrong("table", f"{x.ndim} axes", "at most 4")
+    x = _checked_axes("table", copied(bytes_of("table", table)), range(5), "at most 4")
     return Mask(KIND.visible, x=x, text="visible(...)")
 
 
@@ -280,16 +278,6 @@ def from_block_mask(block_mask: Any) -> Mask:
 
 
 __all__ = [
-    "Mask",
-    "block_sparse",
-    "causal",
-    "documents",
-    "from_block_mask",
-    "from_cu_seqlens",
-    "full",
-    "padding",
-    "prefix",
-    "sink_window",
-    "visible",
-    "window",
+    "Mask", "block_sparse", "causal", "documents", "from_block_mask", "from_cu_seqlens", "full", "padding",
+    "prefix", "sink_window", "visible", "window",
 ]

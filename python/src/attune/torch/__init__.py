@@ -46,9 +46,5 @@ def __dir__() -> List[str]:
 
 
 __all__ = [
-    "Attention",
-    "MultiheadAttention",
-    "attend",
-    "register_with_transformers",
-    "scaled_dot_product_attention",
+    "Attention", "MultiheadAttention", "attend", "register_with_transformers", "scaled_dot_product_attention",
 ]

@@ -8,6 +8,7 @@ import torch
 
 from .. import _compile, _presets
 from .._arrays import is_array, wrong
+from .._calls import output_shape
 from .._layout import MASK_KIND
 from ..masks import Mask
 from . import _passes
@@ -110,39 +111,23 @@ def _attend_backward(
 
 def _rows_of(d, names, blhd, tensors):
     """(B, H, Lq, Dv), from shapes alone."""
-    batch, heads, queries, values = 1, 1, 1, 0
+    shapes = [None] * len(d.fields)
     for name, x in zip(names, tensors):
-        if name not in d.fields:
-            continue
-        side = d.sides[d.fields.index(name)]
-        if side == "pair":
-            shape = (*(1,) * (4 - x.dim()), *x.shape)
-        elif side == "ground" or name == "output_gate":
-            continue
-        else:
-            shape = (x.shape[0], x.shape[2], x.shape[1], *x.shape[3:]) if blhd else tuple(x.shape)
-        if name == "v":
-            values = shape[3]
-        if side == "query":
-            batch, heads, queries = shape[:3]
-        elif side == "pair" and "q" not in names and "sort_q" not in names:
-            heads, queries = shape[1], shape[2]
-        elif side == "key" and "q" not in names and "sort_q" not in names:
-            batch = shape[0]
-    return batch, heads // d.heads_each, queries, values
+        if name in d.fields:
+            n, shape = d.fields.index(name), tuple(x.shape)
+            if d.sides[n] in ("query", "key") and blhd:
+                shape = (shape[0], shape[2], shape[1], *shape[3:])
+            shapes[n] = (*(1,) * (4 - len(shape)), *shape) if d.sides[n] == "pair" else shape
+    return d.rows(shapes)
 
 
 @_attend.register_fake
 def _(tensors, arrays, numbers, operator, names, mask, options, returns):
     op, first, blhd = _operator(operator), tensors[0], options[0] == 1
-    b, h, q, w = _rows_of(op._description, names.split(";")[0].split(","), blhd, tensors)
+    b, h, q, w = rows = _rows_of(op._description, names.split(";")[0].split(","), blhd, tensors)
+    kinds = {"out": first.dtype}
     narrow = torch.float64 if first.dtype == torch.float64 else torch.float32
-    out = []
-    for name in returns.split(","):
-        if name == "out":
-            out.append(first.new_empty((b, q, h, w) if blhd else (b, h, q, w)))
-        else:
-            out.append(first.new_empty((b, h, q), dtype=narrow))
+    out = [first.new_empty(output_shape(x, rows, blhd), dtype=kinds.get(x, narrow)) for x in returns.split(",")]
     per_value, per_row = op._saved_per_row()
     return [*out, first.new_empty((b * h * q * (w * per_value + per_row),), dtype=narrow)]
 

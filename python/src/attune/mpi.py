@@ -24,7 +24,7 @@ import numpy
 
 from . import _abi
 from ._arrays import index_of, is_torch, wrong
-from ._calls import cotangents_of
+from ._calls import cotangents_of, names_of, returned
 from ._errors import CompileError
 from ._layout import RANKS_STEP as STEP
 from ._layout import TYPE
@@ -106,17 +106,8 @@ class RanksOperator:
         return f"<{self.operator!r} on {self._comm.Get_size()} ranks>"
 
     def __call__(
-        self,
-        q: Any = None,
-        k: Any = None,
-        v: Any = None,
-        *,
-        mask: Optional[Mask] = None,
-        offset: Any = None,
-        threads: Optional[int] = None,
-        returns: Union[str, Sequence[str]] = ("out",),
-        layout: str = "bhld",
-        **named: Any,
+        self, q: Any = None, k: Any = None, v: Any = None, *, mask: Optional[Mask] = None, offset: Any = None,
+        threads: Optional[int] = None, returns: Union[str, Sequence[str]] = ("out",), layout: str = "bhld", **named: Any,
     ) -> Any:
         """The outputs for this rank's queries: one array, or a tuple in the order of `returns`.
 
@@ -126,17 +117,8 @@ class RanksOperator:
         return self._forward(STEP.forward, q, k, v, mask, offset, threads, layout, returns, named)[0]
 
     def forward_and_save(
-        self,
-        q: Any = None,
-        k: Any = None,
-        v: Any = None,
-        *,
-        mask: Optional[Mask] = None,
-        offset: Any = None,
-        threads: Optional[int] = None,
-        returns: Union[str, Sequence[str]] = ("out",),
-        layout: str = "bhld",
-        **named: Any,
+        self, q: Any = None, k: Any = None, v: Any = None, *, mask: Optional[Mask] = None, offset: Any = None,
+        threads: Optional[int] = None, returns: Union[str, Sequence[str]] = ("out",), layout: str = "bhld", **named: Any,
     ) -> tuple[Any, Saved]:
         """What a call returns, and what vjp() needs of this rank's rows. Arrays must not change before vjp()."""
         return self._forward(STEP.save, q, k, v, mask, offset, threads, layout, returns, named)
@@ -182,25 +164,21 @@ class RanksOperator:
     def _forward(self, step: int, q: Any, k: Any, v: Any, mask: Any, offset: Any, *more: Any) -> Any:
         """The outputs, and the Saved of the call if the step makes it."""
         threads, layout, returns, named = more
-        one = isinstance(returns, str)
 
         def prepare() -> _Prepared:
             for x in (q, k, v, *named.values()):
                 if is_torch(x) and x.requires_grad:
                     found = "a tensor that requires gradients"
                     raise wrong("the call", found, "detach(); forward_and_save() and vjp() are for gradients")
-            if not one and not isinstance(returns, (tuple, list)):
-                raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
             own = self._threads if threads is None else threads
             call = self.operator._call(q, k, v, mask, offset, own, layout, named)
-            outputs = call.blank_outputs((returns,) if one else tuple(returns))
+            outputs = call.blank_outputs(names_of(returns))
             return _Prepared(call, self._function(call), outputs)
 
         ready = self._ready(step, prepare)
         rows = ctypes.c_void_p()
         self._run(step, ready, rows)
-        outputs = ready.results[0] if one or len(ready.results) == 1 else tuple(ready.results)
-        return outputs, Saved(self, ready.call, rows, ready.function) if step == STEP.save else None
+        return returned(ready.results), Saved(self, ready.call, rows, ready.function) if step == STEP.save else None
 
     def _function(self, call: Any) -> Any:
         """The function of the library for the type of a call."""

@@ -98,7 +98,7 @@ class _Eager(torch.autograd.Function):
     def backward(ctx, *cotangents):
         *tensors, saved = ctx.saved_tensors
         needed = ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():  # create_graph=True
+        if torch.is_grad_enabled():  # create_graph=True, torch.func
             return (None, *_Pull.apply(ctx.spec, needed, len(cotangents), *cotangents, *tensors, saved))
         return (None, *_backward(ctx.spec, tensors, saved, cotangents, needed))
 
@@ -116,13 +116,7 @@ class _Attend(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(output[-1], *(x for x, name in zip(output, ctx.spec.returns) if name == "threshold"))
 
-    @staticmethod
-    def backward(ctx, *cotangents):
-        *tensors, saved = ctx.saved_tensors
-        needed = ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():  # create_graph=True, torch.func
-            return (None, *_Pull.apply(ctx.spec, needed, len(cotangents) - 1, *cotangents[:-1], *tensors, saved))
-        return (None, *_backward(ctx.spec, tensors, saved, cotangents[:-1], needed))
+    backward = staticmethod(_Eager.backward)  # the last cotangent, of the saved rows, has no name in spec.returns
 
     @staticmethod
     def vmap(info, in_dims, spec, *tensors):

@@ -2,8 +2,6 @@
 # Copyright (c) 2026 The attune authors
 """Calls as operators of torch.library, which torch.compile, make_fx and torch.jit.trace record."""
 
-from typing import List
-
 import torch
 
 from .. import _compile, _presets
@@ -72,37 +70,21 @@ def _unpacked(numbers, arrays):
     return Mask(kind, a, b, *(None if at < 0 else arrays[at] for at in (x, y)))
 
 
-@torch.library.custom_op("attune::attend", mutates_args=())
-def _attend(
-    tensors: List[torch.Tensor],
-    arrays: List[torch.Tensor],
-    numbers: torch.Tensor,
-    operator: str,
-    names: str,
-    mask: List[int],
-    options: List[int],
-    returns: str,
-) -> List[torch.Tensor]:
-    outputs, saved = _passes.forward(_spec_of(arrays, numbers, operator, names, mask, options, returns), tensors, True)
+# Arguments of the operators. Those behind `tensors` are what _spec_of takes.
+_ARGUMENTS = "Tensor[] tensors, Tensor[] arrays, Tensor numbers, str operator, str names, int[] mask, int[] options, str returns"
+_OF_GRADIENTS = "Tensor saved, Tensor[] cotangents, str given, int[] needed"
+
+
+@torch.library.custom_op("attune::attend", mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor[]")
+def _attend(tensors, *plain):
+    outputs, saved = _passes.forward(_spec_of(*plain), tensors, True)
     return [*outputs, saved]
 
 
-@torch.library.custom_op("attune::attend_backward", mutates_args=())
-def _attend_backward(
-    tensors: List[torch.Tensor],
-    arrays: List[torch.Tensor],
-    numbers: torch.Tensor,
-    operator: str,
-    names: str,
-    mask: List[int],
-    options: List[int],
-    returns: str,
-    saved: torch.Tensor,
-    cotangents: List[torch.Tensor],
-    given: str,
-    needed: List[int],
-) -> List[torch.Tensor]:
-    s = _spec_of(arrays, numbers, operator, names, mask, options, returns)
+@torch.library.custom_op("attune::attend_backward", mutates_args=(), schema=f"({_ARGUMENTS}, {_OF_GRADIENTS}) -> Tensor[]")
+def _attend_backward(tensors, *rest):
+    *plain, saved, cotangents, given, needed = rest
+    s = _spec_of(*plain)
     by = dict(zip(given.split(","), cotangents))
     wanted = [n in needed for n in range(len(tensors))]
     found = _passes.backward(s, tensors, saved, [by.get(name) for name in s.returns], wanted)
@@ -133,8 +115,8 @@ def _(tensors, arrays, numbers, operator, names, mask, options, returns):
 
 
 @_attend_backward.register_fake
-def _(tensors, arrays, numbers, operator, names, mask, options, returns, saved, cotangents, given, needed):
-    return [torch.empty_like(tensors[n], memory_format=torch.contiguous_format) for n in needed]
+def _(tensors, *rest):
+    return [torch.empty_like(tensors[n], memory_format=torch.contiguous_format) for n in rest[-1]]
 
 
 def _setup(ctx, inputs, output):

@@ -30,6 +30,9 @@ def _codes_of(library):
     return {numpy.dtype(kind): code for kind, code in codes.items()} if library is numpy else codes
 
 
+_NUMPY_TYPES, _NUMPY_CODES = types_of(numpy), _codes_of(numpy)
+
+
 def is_torch(x):
     """Whether x is a torch tensor. torch is not imported for it."""
     torch = sys.modules.get("torch")
@@ -71,7 +74,7 @@ class View:
     def tensor(self, shape=None, strides=None):
         """The members of a tensor of the interface. shape, strides: with four axes, if the array has other ones."""
         if shape is None:
-            shape, strides = self.shape, self.strides
+            return (self.data, *self.shape, *self.strides, self.code, 1)
         return (self.data, *shape, *strides, self.code, 1)
 
 
@@ -96,7 +99,7 @@ def view(name, x, place="cpu"):
         return View(x.data_ptr(), tuple(x.shape), x.stride(), code, x)
     if isinstance(x, numpy.ndarray):
         _refuse_masked(name, x)
-        code = _codes_of(numpy).get(x.dtype)
+        code = _NUMPY_CODES.get(x.dtype)
         if code is None and x.dtype.name == "bfloat16":
             code = TYPE.bfloat16
         if code is None or not x.dtype.isnative:
@@ -226,5 +229,5 @@ def empty_like(x, shape, code=None):
         return torch.empty(shape, dtype=x.dtype if code is None else types_of(torch)[code], device="cpu")
     if not isinstance(x, numpy.ndarray):
         x = numpy.from_dlpack(x)
-    return numpy.empty(shape, x.dtype if code is None else types_of(numpy)[code])
+    return numpy.empty(shape, x.dtype if code is None else _NUMPY_TYPES[code])
 

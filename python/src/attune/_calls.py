@@ -288,12 +288,15 @@ class Call:
 
     def with_four_axes(self, v):
         """Shape and strides of an output or a cotangent; not checked."""
-        return self.turned(v.shape, v.strides) if len(v.shape) == 4 else ((*v.shape, 1), (*v.strides, 0))
+        if len(v.shape) == 3:
+            return (*v.shape, 1), (*v.strides, 0)
+        return (v.shape, v.strides) if self.layout is None else self.turned(v.shape, v.strides)
 
     def turned(self, shape, strides):
         """Shape and strides of an array in the layout of the call, with the axes (batch, head, position, feature)."""
-        order = self.layout or (0, 1, 2, 3)
-        return tuple(shape[a] for a in order), tuple(strides[a] for a in order)
+        if self.layout is None:
+            return tuple(shape), tuple(strides)
+        return tuple([shape[a] for a in self.layout]), tuple([strides[a] for a in self.layout])
 
     def saved_memory(self):
         """New memory for the rows that a forward pass saves."""
@@ -331,7 +334,7 @@ class Call:
                 continue
             name = f"the gradient of {OUTPUTS[n]}"
             v = view(name, x)
-            if tuple(v.shape) != output_shape(OUTPUTS[n], self.rows, self.layout):
+            if v.shape != output_shape(OUTPUTS[n], self.rows, self.layout):
                 raise wrong(name, f"the shape {tuple(v.shape)}", f"the shape of {OUTPUTS[n]}")
             parts[n] = v.tensor(*self.with_four_axes(v))
             self.keep.append(v.owner)

@@ -57,16 +57,18 @@ class Description:
 
     def rows(self, shapes):
         """(B, H, Lq, Dv) of out, from the shapes of the inputs. They have four axes, or are None."""
-        given = [(name, side, shape) for name, side, shape in zip(self.fields, self.sides, shapes) if shape is not None]
-        query = next((shape for name, side, shape in given if side == "query" and name != "output_gate"), None)
-        if query is not None:
-            batch, heads, queries = query[:3]
-        else:
-            batch = max([1, *(shape[0] for _, side, shape in given if side != "ground")])
-            of_queries = [shape for _, side, shape in given if side in ("query", "pair")]
-            heads, queries = (max([1, *(shape[axis] for shape in of_queries)]) for axis in (1, 2))
-        width = shapes[self.fields.index("v")][3]
-        return batch, max(heads // self.heads_each, min(heads, 1)), queries, width
+        batch, heads, queries = 1, 1, 1
+        for n, shape in enumerate(shapes):
+            side = self.sides[n]
+            if shape is None or side == "ground":
+                continue
+            if side == "query" and self.fields[n] != "output_gate":
+                batch, heads, queries = shape[:3]
+                break
+            batch = max(batch, shape[0])
+            if side != "key":
+                heads, queries = max(heads, shape[1]), max(queries, shape[2])
+        return batch, max(heads // self.heads_each, min(heads, 1)), queries, shapes[self.fields.index("v")][3]
 
     def summary(self):
         """What an operator takes and gives, in a few lines."""

@@ -9,8 +9,10 @@ for each case the errors of the ranks, as JSON: {"case": ["", ""]}.
 import importlib.util
 import json
 import pathlib
+import runpy
 import sys
 import traceback
+import types
 
 import numpy as np
 from mpi4py import MPI
@@ -262,9 +264,7 @@ def an_own_operator_and_a_fold(rng):
 @full_case
 def the_example_of_the_page(rng):
     path = pathlib.Path(__file__).parents[1] / "examples" / "mpi_step.py"
-    spec = importlib.util.spec_from_file_location("mpi_step", path)
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    example = types.SimpleNamespace(**runpy.run_path(str(path)))
     found = example.main()
     q, k, v, target = (example.tokens(seed, slice(None)) for seed in range(4))
     op, logit = attune.op("sink"), np.zeros(4, np.float32)

@@ -91,7 +91,7 @@ def test_offsets_of_a_batch(rng):
         (dict(logit=np.float32(1) * np.ones(4)), "logit has the type ndarray"),
         (dict(q="double"), "q has the type float64; expected float32 or bfloat16 or float16"),
         (dict(offset=[1, 2]), "offset has the type list; expected integers, as a tensor on cpu"),
-        (dict(offset=torch.tensor([0.5, 1])), "offset has the type Tensor; expected integers"),
+        (dict(offset=torch.tensor([0.5, 1])), "offset has the type torch.float32; expected integers"),
     ],
 )
 @compiles
@@ -118,8 +118,7 @@ def test_nvcc_compiles_what_a_device_would_run(rng):
     call = _cuda.DeviceCall(op, {"q": q, "k": k, "v": v}, {}, masks.causal(), None, "bhld", Warps())
     call.blank_outputs(("out",))
     needed = ctypes.c_int64()
-    memory = _abi.CUDA.pack(0, 0, 0, ctypes.addressof(needed))
-    run(call.address, _cuda._address(memory))
+    run(call.address, _cuda.CUDA.pack(0, 0, 0, ctypes.addressof(needed)))
     assert needed.value > 2 * 4 * 19 * 4
 
 

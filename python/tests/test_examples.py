@@ -2,8 +2,9 @@
 # Copyright (c) 2026 The attune authors
 """The character model trains: five steps of each operator have the losses of the same formula in PyTorch."""
 
-import importlib.util
 import pathlib
+import runpy
+import types
 
 import pytest
 
@@ -16,9 +17,7 @@ _PROGRAM = pathlib.Path(__file__).parents[1] / "examples" / "character_model.py"
 
 
 def test_character_model():
-    spec = importlib.util.spec_from_file_location("character_model", _PROGRAM)
-    model = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(model)
+    model = types.SimpleNamespace(**runpy.run_path(str(_PROGRAM)))
     names = [name for name in model.OPERATORS if name == "differential" or name in attune.presets()]
     runs, others = model.train(names, 5, 5, length=48, batch=2)
     assert {run.name for run in runs} == set(names) and len(others) >= len(names)

@@ -70,29 +70,25 @@ def test_documents_with_other_ids_of_keys_need_an_offset_for_positions(rng):
     assert op(q, k, v, mask=masks.documents(of_keys[2:4], of_keys)).shape == q.shape  # no positions
 
 
+# Arrays, and masks of them.
+OF_ARRAYS = {
+    "padding": ([3], masks.padding),
+    "documents": ([0, 0, 1, 1], masks.documents),
+    "key_ids": ([0, 0, 1, 1], lambda x: masks.documents([1, 1, 0, 0], x)),
+    "cu_seqlens": ([0, 1, 4], masks.from_cu_seqlens),
+    "visible": (np.tri(4, dtype=bool), masks.visible),
+    "block_sparse": (np.tri(2, dtype=bool), lambda x: masks.block_sparse(x, 2, 2)),
+}
+
+
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
-@pytest.mark.parametrize("name", ["padding", "documents", "key_ids", "cu_seqlens", "visible", "block_sparse"])
+@pytest.mark.parametrize("name", OF_ARRAYS)
 def test_a_mask_keeps_its_keys_when_the_arrays_change(rng, kind, name):
     torch = pytest.importorskip("torch") if kind == "torch" else None
     q, k, v = tensors(rng, 4, 4)
-    start = {
-        "padding": [3],
-        "documents": [0, 0, 1, 1],
-        "key_ids": [0, 0, 1, 1],
-        "cu_seqlens": [0, 1, 4],
-        "visible": np.tri(4, dtype=bool),
-        "block_sparse": np.tri(2, dtype=bool),
-    }[name]
+    start, make = OF_ARRAYS[name]
     array = np.array(start)
-    x = torch.from_numpy(array) if torch else array
-    mask = {
-        "padding": lambda: masks.padding(x),
-        "documents": lambda: masks.documents(x),
-        "key_ids": lambda: masks.documents([1, 1, 0, 0], x),
-        "cu_seqlens": lambda: masks.from_cu_seqlens(x),
-        "visible": lambda: masks.visible(x),
-        "block_sparse": lambda: masks.block_sparse(x, 2, 2),
-    }[name]()
+    mask = make(torch.from_numpy(array) if torch else array)
     op = attune.op("softmax")
     before, by_v = op(q, k, v, mask=mask), op.vjp(q, k, v, mask=mask, dout=q)["v"]
     array[...] = array[::-1].copy() if array.size > 1 else 1

@@ -15,6 +15,13 @@ pytestmark = pytest.mark.compiles
 SMALL = dict(heads=4, key_heads=2, queries=24, keys=40, width=16)
 
 
+def fails(kernel, words, op="softmax", **more):
+    """The text of the AssertionError that judges the kernel."""
+    with pytest.raises(AssertionError, match=words) as failed:
+        attune.testing.assert_attention(kernel, op, mask=masks.causal(), **SMALL, **more)
+    return str(failed.value)
+
+
 # [snippet: kernel]
 def causal_attention(q, k, v):
     """Causal attention by PyTorch, with the ends of queries and keys aligned."""
@@ -45,13 +52,14 @@ def test_causal_attention(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_wrong_scale(dtype):
-    with pytest.raises(AssertionError, match=r"^behaves as if kernel.scale were -(2.9|3)\d* %"):
-        attune.testing.assert_attention(wrong_scale, "softmax", mask=masks.causal(), dtype=dtype, **SMALL)
+    fails(wrong_scale, r"^behaves as if kernel.scale were -(2.9|3)\d* %", dtype=dtype)
 
 
 def test_wrong_corner():
-    with pytest.raises(AssertionError, match="^behaves as if: mask aligned top-left"):
-        attune.testing.assert_attention(wrong_corner, "softmax", mask=masks.causal(), dtype=torch.float32, **SMALL)
+    fails(wrong_corner, "^behaves as if: mask aligned top-left", dtype=torch.float32)
+
+
+_OVERFLOW = "^behaves as if: exponentials overflow and underflow"
 
 
 def without_maximum(q, k, v):
@@ -66,11 +74,8 @@ def without_maximum(q, k, v):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("gradients", [False, True])
 def test_exponentials_that_overflow(dtype, gradients):
-    with pytest.raises(AssertionError, match="^behaves as if: exponentials overflow and underflow") as failed:
-        attune.testing.assert_attention(
-            without_maximum, "softmax", mask=masks.causal(), dtype=dtype, gradients=gradients, **SMALL
-        )
-    assert "on the probe 'logits far from 0'" in str(failed.value)
+    text = fails(without_maximum, _OVERFLOW, dtype=dtype, gradients=gradients)
+    assert "on the probe 'logits far from 0'" in text
 
 
 def test_exponentials_that_overflow_in_the_backward_pass_alone():
@@ -86,9 +91,7 @@ def test_exponentials_that_overflow_in_the_backward_pass_alone():
             with torch.enable_grad():
                 return torch.autograd.grad(without_maximum(*leaves), leaves, dout)
 
-    with pytest.raises(AssertionError, match="^behaves as if: exponentials overflow and underflow") as failed:
-        attune.testing.assert_attention(attention.apply, "softmax", mask=masks.causal(), **SMALL)
-    assert "outputs: PASS" in str(failed.value)
+    assert "outputs: PASS" in fails(attention.apply, _OVERFLOW)
 
 
 @pytest.mark.parametrize("width", [16, 64])
@@ -105,11 +108,8 @@ def test_a_scale_that_is_far_off(width, factor):
 
 
 def test_float32_in_float64():
-    with pytest.raises(AssertionError, match="^behaves as if: computed in fp32") as failed:
-        attune.testing.assert_attention(
-            lambda q, k, v: causal_attention(q, k, v).double(), "softmax", mask=masks.causal(), **SMALL
-        )
-    assert 'every number is a float32: if the kernel wrote those, say dtype="float32"' in str(failed.value)
+    text = fails(lambda q, k, v: causal_attention(q, k, v).double(), "^behaves as if: computed in fp32")
+    assert 'every number is a float32: if the kernel wrote those, say dtype="float32"' in text
 
 
 def test_gradients_alone():
@@ -122,16 +122,12 @@ def test_gradients_alone():
         def backward(ctx, d):
             return d / 2
 
-    with pytest.raises(AssertionError, match="gradients: FAIL"):
-        attune.testing.assert_attention(
-            lambda q, k, v: causal_attention(q, halved.apply(k), v), "softmax", mask=masks.causal(), **SMALL
-        )
+    fails(lambda q, k, v: causal_attention(q, halved.apply(k), v), "gradients: FAIL")
 
 
 def test_dropped_sink():
-    call = dict(logit=1.0, mask=masks.causal(), gradients=False, dtype=torch.bfloat16, **SMALL)
-    with pytest.raises(AssertionError, match="^behaves as if: (sink or ground ignored|weights not divided)"):
-        attune.testing.assert_attention(causal_attention, "sink", **call)
+    words = "^behaves as if: (sink or ground ignored|weights not divided)"
+    fails(causal_attention, words, "sink", logit=1.0, gradients=False, dtype=torch.bfloat16)
 
     # [snippet: probes]
     def with_sink(q, k, v):

@@ -2,8 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """python/examples/variants.py: values and gradients of every variant against its formula in NumPy."""
 
-import importlib.util
 import pathlib
+import runpy
 
 import numpy as np
 import pytest
@@ -20,10 +20,7 @@ NAMES = sorted(path.stem for path in _CPP.glob("*.cpp"))
 
 @pytest.fixture(scope="module")
 def variants():
-    spec = importlib.util.spec_from_file_location("variants", _PYTHON)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.VARIANTS
+    return runpy.run_path(str(_PYTHON))["VARIANTS"]
 
 
 @pytest.mark.skipif(not NAMES, reason="no sources next to these tests")

@@ -6,6 +6,7 @@
  * finds no function of this name.
  *
  * Functions return 0, or a status and a text of what was wrong. They write nothing to outputs if arguments are wrong.
+ * After a change run scripts/abi_layout: the Python package reads the layout from a file that the script makes.
  */
 #ifndef ATTUNE_INTEROP_C_ABI_H
 #define ATTUNE_INTEROP_C_ABI_H

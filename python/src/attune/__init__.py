@@ -18,31 +18,23 @@ from . import masks, policy, rotary, testing
 from ._abi import Error
 from ._compile import compile, compile_operator
 from ._errors import CompileError, ExpressionError
-from ._operator import Operator
-from ._oracle import Reference, reference
+from ._operator import Operator, register_attend
+from ._oracle import Reference
 from ._places import __version__, get_cmake_dir, get_include
 from ._presets import names as presets
 from ._presets import op
-from ._verdict import Verdict, verdict
+from ._verdict import Verdict, reference, verdict
+
+
+@register_attend
+def _attend(*arguments, **named):
+    from .torch import attend  # not before a tensor needs it: it imports torch
+
+    return attend(*arguments, **named)
+
 
 __all__ = [
-    "CompileError",
-    "Error",
-    "ExpressionError",
-    "Operator",
-    "Reference",
-    "Verdict",
-    "__version__",
-    "compile",
-    "compile_operator",
-    "get_cmake_dir",
-    "get_include",
-    "masks",
-    "op",
-    "policy",
-    "presets",
-    "reference",
-    "rotary",
-    "testing",
-    "verdict",
+    "CompileError", "Error", "ExpressionError", "Operator", "Reference", "Verdict", "__version__", "compile",
+    "compile_operator", "get_cmake_dir", "get_include", "masks", "op", "policy", "presets", "reference", "rotary",
+    "testing", "verdict",
 ]

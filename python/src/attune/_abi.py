@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Shared libraries of operators, by ctypes: include/attune/interop/c_abi.h says what the numbers mean.
+"""Shared libraries of operators, by ctypes: include/attune/interop/c_abi.h says what the members mean.
 
 A call is one block of memory, laid out as the C structures. Writing it with `struct` takes less time than ctypes'
 structures do.
@@ -13,94 +13,87 @@ import os
 import re
 import struct
 import threading
+from typing import Any
 
-VERSION = 1
-POINTER = ctypes.sizeof(ctypes.c_void_p)
-if POINTER != 8:
+from ._layout import STATUS, STRUCTS, TYPE, VERSION
+
+WORD = ctypes.sizeof(ctypes.c_void_p)
+if WORD != 8:
     raise ImportError("attune: the package needs a 64-bit Python")
 
-#: Element types, by their code.
-TYPES = ("float32", "float64", "bfloat16", "float16", "int64", "bytes", "int32", "float8_e4m3fn", "float8_e5m2")
-CODES = {name: code for code, name in enumerate(TYPES)}
+#: Names of element types, by their code.
+TYPES = tuple(vars(TYPE))
 #: Those with 8 bits, which keys and values of decode() may have next to another type.
-FLOAT8 = TYPES[7:]
-SIZES = (4, 8, 2, 2, 8, 1, 4, 1, 1)
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+#: Their names in C++.
+CPP = {name: f"attune::{name}" for name in ("bfloat16", "float16", *FLOAT8)}
+CPP.update(float32="float", float64="double")
 
-# attune_tensor: data, extents, strides, type, given
-TENSOR = struct.Struct("=Q8q2i")
-# attune_parameter: a tensor, number, how
-PARAMETER = struct.Struct("=Q8q2idq")
-# attune_constant: name, value
-CONSTANT = struct.Struct("=Qd")
-# attune_mask_node: two tensors, a, b, kind
-MASK_NODE = struct.Struct("=Q8q2iQ8q2i3q")
-# attune_call: five pointers, the tensor `offsets`, four outputs, three numbers, four short ones
-CALL = struct.Struct("=5Q" + "Q8q2i" * 5 + "3q4i")
-# attune_gradients: three cotangents, three pointers
-GRADIENTS = struct.Struct("=" + "Q8q2i" * 3 + "3Q")
-
-# attune_statistics: eleven tensors, a number
-STATISTICS = struct.Struct("=" + "Q8q2i" * 11 + "d")
-# attune_decode: page numbers, scales of keys and values
-DECODE = struct.Struct("=" + "Q8q2i" * 3)
-# attune_ranks: four short numbers, a text, two shardings (two pointers, two numbers), three pointers
-RANKS = struct.Struct("=4iQ" + "2Q2q" * 2 + "3Q")
-# attune_reference: eight tensors
-REFERENCE = struct.Struct("=" + "Q8q2i" * 8)
-# attune_cuda: a stream, memory, its size, where to write how much is needed
-CUDA = struct.Struct("=2QqQ")
-# attune_verdict: three outputs, three cotangents, five pointers, a count, six short numbers, a function
-VERDICT = struct.Struct("=" + "Q8q2i" * 6 + "5Qq6iQ")
 RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
-# attune_probes: twelve numbers, a function
-PROBES = struct.Struct("=12qQ")
 TENSOR_RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p)
-
-ABSENT = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 ROOM = 4000
+_STRUCTS = dict(line.split(" ", 1) for line in STRUCTS.replace("\n    ", " ").strip().split("\n"))
+# How a structure inside of another is given: its members.
+_GIVEN = {"tensor": "data extents strides type given", "sharding": "counts ends positions ranks"}
+_CTYPES = {"Q": ctypes.c_void_p, "z": ctypes.c_char_p, "q": ctypes.c_int64, "d": ctypes.c_double, "i": ctypes.c_int32}
 
 
-class _Operator(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("description", ctypes.c_char_p),
-        ("saved_size", ctypes.c_void_p),
-        ("forward", ctypes.c_void_p),
-        ("vjp", ctypes.c_void_p),
-    ]
+class Layout:
+    """A structure of the interface. at: the offsets of its members by name, "offsets" and "offsets.data"."""
+
+    def __init__(self, name):
+        size, _, members = _STRUCTS[name].partition(": ")
+        self.name, self.size, self.at, self.types = name, int(size), {}, {}
+        for item in members.split(", "):
+            at, array, member = item.split()
+            kind = array.lstrip("0123456789")
+            count = int(array[: -len(kind)] or 1)
+            self.at[member] = int(at)
+            if len(kind) > 1:
+                inner, kind = _inside(kind)
+                self.at.update({f"{member}.{x}": int(at) + offset for x, offset in inner.items()})
+            self.types[member] = kind * count
+
+    def packer(self, members):
+        """The `struct` of the structure that packs these members, in the order of the header. All others become 0."""
+        text, end = "=", 0
+        for member in members.split():
+            if self.at[member] < end:
+                raise ImportError(f"attune: {self.name} has {member} in front of the member before it")
+            kinds = self.types[member].replace("z", "Q")
+            text += f"{self.at[member] - end}x{kinds}"
+            end = self.at[member] + struct.calcsize(f"={kinds}")
+        return struct.Struct(f"{text}{self.size - end}x")
+
+    def structure(self, **types: Any) -> Any:
+        """The same for ctypes. types: of some members."""
+        fields = [(x, types.get(x, _CTYPES[kind])) for x, kind in self.types.items()]
+        return type(self.name, (ctypes.Structure,), {"_fields_": fields})
 
 
-class _Library(ctypes.Structure):
-    _fields_ = [
-        ("version", ctypes.c_int32),
-        ("count", ctypes.c_int32),
-        ("operators", ctypes.POINTER(ctypes.POINTER(_Operator))),
-        ("built_for", ctypes.c_char_p),
-        ("own_pool", ctypes.c_void_p),
-        ("use_pool", ctypes.c_void_p),
-    ]
+@functools.lru_cache(maxsize=None)
+def _inside(name):
+    """The offsets and the types of a structure inside of another."""
+    layout = Layout(name)
+    return layout.at, layout.packer(_GIVEN[name]).format[1:]
 
 
-class _Companion(ctypes.Structure):
-    _fields_ = [
-        ("version", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
-        ("built_for", ctypes.c_char_p),
-        ("own_pool", ctypes.c_void_p),
-        ("use_pool", ctypes.c_void_p),
-        ("run", ctypes.c_void_p),
-    ]
+CALL, GRADIENTS = Layout("call"), Layout("gradients")
+TENSOR = Layout("tensor").packer(_GIVEN["tensor"])
+PARAMETER = Layout("parameter").packer("tensor number how")
+CONSTANT = Layout("constant").packer("name value")
+MASK_NODE = Layout("mask_node").packer("x y a b kind")
+ABSENT = TENSOR.unpack(bytes(TENSOR.size))
 
+_OPERATOR, _TEXT = Layout("operator").structure(), Layout("text").structure()
+_POINTERS = ctypes.POINTER(ctypes.POINTER(_OPERATOR))
+_LIBRARY, _COMPANION = Layout("library").structure(operators=_POINTERS), Layout("companion").structure()
 
-class _Text(ctypes.Structure):
-    _fields_ = [("at", ctypes.c_void_p), ("room", ctypes.c_int64)]
-
-
-_SAVED_SIZE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, _Text)
-_FORWARD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, _Text)
-_VJP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, _Text)
-_RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, _Text)
-_USE_POOL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _Text)
+_SAVED_SIZE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, _TEXT)
+_FORWARD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, _TEXT)
+_VJP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, _TEXT)
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, _TEXT)
+_USE_POOL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _TEXT)
 
 
 class Error(ValueError):
@@ -112,7 +105,7 @@ class _Thread(threading.local):
 
     def __init__(self):
         self.memory = ctypes.create_string_buffer(ROOM)
-        self.text = _Text(ctypes.addressof(self.memory), ROOM)
+        self.text = _TEXT(ctypes.addressof(self.memory), ROOM)
 
 
 _thread = _Thread()
@@ -124,9 +117,9 @@ def check(status):
         return
     # The function of C++ that found it has a name that the caller of Python does not know.
     text = re.sub(r"^attune::(\w+::)*\w+: ", "attune: ", _thread.memory.value.decode(errors="replace"))
-    if status == 1:
+    if status == STATUS.refused:
         raise Error(text)
-    if status == 2:
+    if status == STATUS.out_of_memory:
         raise MemoryError(text)
     raise RuntimeError(text)
 
@@ -195,7 +188,7 @@ class Library(_Loaded):
     """A library of operators: `operators` by name."""
 
     def __init__(self, path):
-        super().__init__(path, "library", _Library)
+        super().__init__(path, "library", _LIBRARY)
         self.operators = {}
         for n in range(self._at.count):
             functions = Functions(self._at.operators[n].contents, self)
@@ -206,11 +199,11 @@ class Companion(_Loaded):
     """A library beside an operator's, with one function on its calls."""
 
     def __init__(self, path, kind):
-        super().__init__(path, kind, _Companion)
+        super().__init__(path, kind, _COMPANION)
         self._run = _RUN(self._at.run)
 
     def run(self, call, more):
-        """Runs on a call. more: the address of the structure of this kind of library."""
+        """Runs on a call. more: the structure of this kind of library, as bytes or memory."""
         check(self._run(call, more, _thread.text))
 
 

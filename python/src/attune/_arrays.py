@@ -5,39 +5,32 @@
 NumPy arrays and torch tensors are read directly, other arrays by DLPack.
 """
 
+import functools
 import math
 import operator
 import sys
 
 import numpy
 
-from ._abi import CODES, Error
-
-_NUMPY_CODES = {
-    numpy.dtype(numpy.float32): 0,
-    numpy.dtype(numpy.float64): 1,
-    numpy.dtype(numpy.float16): 3,
-    numpy.dtype(numpy.int64): 4,
-    numpy.dtype(numpy.uint8): 5,
-    numpy.dtype(numpy.bool_): 5,
-}
-_torch_codes = None
+from ._abi import TYPE, TYPES, Error
 
 
-def _codes_of_torch():
-    global _torch_codes
-    if _torch_codes is None:
-        torch = sys.modules["torch"]
-        _torch_codes = {
-            torch.float32: 0,
-            torch.float64: 1,
-            torch.bfloat16: 2,
-            torch.float16: 3,
-            torch.int64: 4,
-            torch.uint8: 5,
-            torch.bool: 5,
-        }
-    return _torch_codes
+@functools.lru_cache(maxsize=None)
+def types_of(library):
+    """The types of numpy or torch by their codes. None: the library does not have it. Bytes are booleans."""
+    names = {"bytes": "bool_" if library is numpy else "bool"}
+    return tuple(getattr(library, names.get(name, name), None) for name in TYPES)
+
+
+@functools.lru_cache(maxsize=None)
+def _codes_of(library):
+    """The codes of the types that arrays may have."""
+    codes = {kind: code for code, kind in enumerate(types_of(library)[: TYPE.int32]) if kind is not None}
+    codes[library.uint8] = TYPE.bytes
+    return {numpy.dtype(kind): code for kind, code in codes.items()} if library is numpy else codes
+
+
+_NUMPY_TYPES, _NUMPY_CODES = types_of(numpy), _codes_of(numpy)
 
 
 def is_torch(x):
@@ -78,6 +71,12 @@ class View:
     def __init__(self, data, shape, strides, code, owner):
         self.data, self.shape, self.strides, self.code, self.owner = data, shape, strides, code, owner
 
+    def tensor(self, shape=None, strides=None):
+        """The members of a tensor of the interface. shape, strides: with four axes, if the array has other ones."""
+        if shape is None:
+            return (self.data, *self.shape, *self.strides, self.code, 1)
+        return (self.data, *shape, *strides, self.code, 1)
+
 
 def view(name, x, place="cpu"):
     """The View of an array. place: the type of the device on which it must lie."""
@@ -90,7 +89,7 @@ def view(name, x, place="cpu"):
             raise wrong(name, f"the type {x.dtype}, a quantized tensor", "its numbers: x.dequantize()")
         if x.device.type != place:
             raise wrong(name, f"the device {x.device}", "a tensor on the CPU")
-        code = _codes_of_torch().get(x.dtype)
+        code = _codes_of(torch).get(x.dtype)
         if code is None:
             raise wrong(name, f"the type {x.dtype}", "float32, float64, bfloat16 or float16")
         if x.is_conj() or x.is_neg():
@@ -102,7 +101,7 @@ def view(name, x, place="cpu"):
         _refuse_masked(name, x)
         code = _NUMPY_CODES.get(x.dtype)
         if code is None and x.dtype.name == "bfloat16":
-            code = 2
+            code = TYPE.bfloat16
         if code is None or not x.dtype.isnative:
             raise wrong(name, f"the type {x.dtype}", "float32, float64, bfloat16 or float16")
         size = x.itemsize
@@ -227,27 +226,8 @@ def empty_like(x, shape, code=None):
     """A new array of the library of x, with another shape and perhaps another type."""
     if is_torch(x):
         torch = sys.modules["torch"]
-        kind = x.dtype if code is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.bool)[code]
-        return torch.empty(shape, dtype=kind, device="cpu")
+        return torch.empty(shape, dtype=x.dtype if code is None else types_of(torch)[code], device="cpu")
     if not isinstance(x, numpy.ndarray):
         x = numpy.from_dlpack(x)
-    return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16, numpy.int64, numpy.bool_)[code])
+    return numpy.empty(shape, x.dtype if code is None else _NUMPY_TYPES[code])
 
-
-__all__ = [
-    "CODES",
-    "View",
-    "as_numpy",
-    "bytes_of",
-    "copied",
-    "empty_like",
-    "from_list",
-    "index_of",
-    "is_array",
-    "is_torch",
-    "numbers_of_int64",
-    "on_host",
-    "view",
-    "widened",
-    "wrong",
-]

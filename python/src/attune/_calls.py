@@ -3,15 +3,20 @@
 """One call of an operator: arrays as the memory that the C interface reads."""
 
 import ctypes
-import struct
 
 from . import _abi
 from ._arrays import View, empty_like, from_list, index_of, is_array, numbers_of_int64, view, widened, wrong
+from ._layout import TYPE
 from .masks import Mask
 
+#: Names of the outputs, in the order of the interface, and where a call holds them. The first three have a cotangent.
+OUTPUTS = ("out", "lse", "ground_weight", "threshold")
+OUTPUTS_AT = {name: _abi.CALL.at["outputs"] + n * _abi.TENSOR.size for n, name in enumerate(OUTPUTS)}
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
-_OUTPUTS = ("out", "lse", "ground_weight", "threshold")
 _PACK = _abi.TENSOR.pack_into
+_POINTERS, _NUMBERS = "fields parameters tables constants mask", "constant_count mask_count offset has_offset type threads"
+_PACK_CALL = _abi.CALL.packer(f"{_POINTERS} offsets {_NUMBERS}").pack_into
+_PACK_GRADIENTS = _abi.GRADIENTS.packer("cotangents fields parameters tables").pack_into
 # Arguments of other libraries, and what attune has in their place.
 _ELSEWHERE = {
     "attn_bias": 'the preset "biased", with bias=',
@@ -28,13 +33,37 @@ _ELSEWHERE = {
 }
 _SHARED = ("output_gate", "position_scores", "value_gate")  # inputs that batches may share
 _ROW_AXES = (("batch", "batch"), ("head", "heads"), ("position", "queries"))
-_NUMBERS_OF = (0, 1, 0, 0)  # the type of rows, parameters and saved numbers, by the type of a call
 
 
 def no_argument(operator, name):
     """The exception for an argument that no call of the operator takes."""
     text = f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}"
     return TypeError(text + (f". In its place: {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""))
+
+
+def numbers_of(code):
+    """The type of rows, parameters and saved numbers, by the type of a call."""
+    return TYPE.float64 if code == TYPE.float64 else TYPE.float32
+
+
+def output_shape(name, rows, blhd):
+    """The shape of an output as the caller gets it. rows: (B, H, Lq, Dv)."""
+    b, h, q, w = rows
+    return (b, h, q) if name != "out" else (b, q, h, w) if blhd else (b, h, q, w)
+
+
+def names_of(returns):
+    """The names of outputs that `returns` has."""
+    if isinstance(returns, str):
+        return (returns,)
+    if not isinstance(returns, (tuple, list)):
+        raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
+    return tuple(returns)
+
+
+def returned(outputs):
+    """What a call returns: one array, or a tuple."""
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 class Call:
@@ -97,15 +126,14 @@ class Call:
             for n, value in enumerate(constants or d.constant_defaults):
                 at = d.constant_at + n * _abi.CONSTANT.size
                 _abi.CONSTANT.pack_into(self.memory, at, ctypes.addressof(d.constant_names[n]), value)
-        offsets, start, has_start = _abi.ABSENT, 0, 0
+        offsets, offset_count, start, has_start = _abi.ABSENT, None, 0, 0
         if offset is not None:
-            offsets, start, has_start = self._offset(offset)
-        self._check_rows(d, offsets)
+            offsets, offset_count, start, has_start = self._offset(offset)
+        self._check_rows(d, offset_count)
         self.threads = 0 if threads is None else _count("threads", threads)
-        head = struct.pack("=5Q", base + d.field_at, base + d.parameter_at, base + d.table_at, base + d.constant_at, base + d.mask_at)
-        self.memory[0:40] = head
-        _PACK(self.memory, 40, *offsets)
-        struct.pack_into("=3q4i", self.memory, 440, len(d.constants), count, start, has_start, self.code, self.threads, 0)
+        places = (base + at for at in (d.field_at, d.parameter_at, d.table_at, d.constant_at, d.mask_at))
+        numbers = len(d.constants), count, start, has_start, self.code, self.threads
+        _PACK_CALL(self.memory, 0, *places, *offsets, *numbers)
 
     # --- what a call on a device does in its own way ---------------------------------------------------------------------
 
@@ -145,16 +173,16 @@ class Call:
                 shape, strides = self._axes(d, n, name, v.shape, v.strides)
                 self.views.append((x, shape))
                 self.keep.append(v.owner)
-                _PACK(self.memory, at, v.data, *shape, *strides, v.code, 1)
+                _PACK(self.memory, at, *v.tensor(shape, strides))
             at += _abi.TENSOR.size
         if self.code is None:
             raise wrong("the call", "no array", "at least one")
         for name in fields:
             if name not in d.names and fields[name] is not None:
                 raise no_argument(self.operator, name)
-        self.rows = self._extent_of_rows(d)
+        self.rows = d.rows([x and x[1] for x in self.views])
 
-    def _check_rows(self, d, offsets):
+    def _check_rows(self, d, offset_count):
         """Refuses inputs of several batches, and query inputs of several rows. The interface would name `out`, which the
         caller does not give."""
         first, rows = None, self.rows
@@ -166,9 +194,9 @@ class Call:
             for axis, (extent, extents) in enumerate(_ROW_AXES if side == "query" else _ROW_AXES[:1]):
                 if first is not None and at[1][axis] != rows[axis]:
                     raise wrong(name, f"{extent} extent {at[1][axis]}", f"{rows[axis]}, the {extents} of {first}")
-        if offsets is not _abi.ABSENT and offsets[4] != self.rows[0]:
+        if offset_count is not None and offset_count != self.rows[0]:
             expected = f"an integer, or {self.rows[0]} of them, one for each batch element"
-            raise wrong("offset", f"{offsets[4]} numbers", expected)
+            raise wrong("offset", f"{offset_count} numbers", expected)
 
     def _first(self, d):
         return next(name for name, v in zip(d.fields, self.views) if v is not None)
@@ -186,33 +214,7 @@ class Call:
             shape, strides, axes = (*shape, 1), (*strides, 0), 4
         if axes != 4:
             raise wrong(name, f"{axes} axes", "4: " + ("(batch, position, head, feature)" if self.layout else "(batch, head, position, feature)"))
-        if self.layout:
-            shape, strides = (shape[0], shape[2], shape[1], shape[3]), (strides[0], strides[2], strides[1], strides[3])
-        return tuple(shape), tuple(strides)
-
-    def _extent_of_rows(self, d):
-        """(B, H, Lq, Dv) of out."""
-        b, h, q, w = self._extent_of_inputs(d)
-        return b, max(h // d.heads_each, min(h, 1)), q, w
-
-    def _extent_of_inputs(self, d):
-        batch, heads, queries, values = 1, 1, 1, 0
-        for n, name in enumerate(d.fields):
-            if self.views[n] is None:
-                continue
-            shape, side = self.views[n][1], d.sides[n]
-            if name == "v":
-                values = shape[3]
-            if side != "ground":
-                batch = max(batch, shape[0])
-            if side in ("query", "pair"):
-                heads, queries = max(heads, shape[1]), max(queries, shape[2])
-                if side == "query" and name != "output_gate":
-                    return (*shape[:3], self._value_width(d))
-        return batch, heads, queries, values
-
-    def _value_width(self, d):
-        return self.views[d.fields.index("v")][1][3]
+        return self.turned(shape, strides)
 
     def extent_of(self, *names):
         """The number of positions of the first of these inputs that the operator reads."""
@@ -228,7 +230,7 @@ class Call:
         if _abi.TYPES[v.code] in ("bfloat16", "float16"):
             self.widened = True
             v = self._view(name, widened(v.owner))
-        if v.code > 1:
+        if v.code not in (TYPE.float32, TYPE.float64):
             raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32, float64, bfloat16 or float16")
         return v
 
@@ -240,14 +242,14 @@ class Call:
         v = self._numbers(name, x)
         shape, strides = parameter_axes(name, v.shape, v.strides)
         self.keep.append(v.owner)
-        _abi.PARAMETER.pack_into(self.memory, at, v.data, *shape, *strides, v.code, 1, 0.0, 2)
+        _abi.PARAMETER.pack_into(self.memory, at, *v.tensor(shape, strides), 0.0, 2)
 
     def _put_table(self, d, n, x):
         name = (*d.tables, *d.arrays)[n]
         v = self._numbers(name, x)
         shape, strides = aligned(name, v.shape, v.strides)
         self.keep.append(v.owner)
-        _PACK(self.memory, d.table_at + n * _abi.TENSOR.size, v.data, *shape, *strides, v.code, 1)
+        _PACK(self.memory, d.table_at + n * _abi.TENSOR.size, *v.tensor(shape, strides))
 
     def _offset(self, offset):
         if is_array(offset) or isinstance(offset, (list, tuple)):
@@ -256,52 +258,50 @@ class Call:
                 raise wrong("offset", f"{x.ndim} axes", "an integer, or one for each batch element")
             self.keep.append(x)
             at = self._view("offset", x)
-            return (at.data, 1, 1, 1, at.shape[0], 0, 0, 0, 1, at.code, 1), 0, 0
+            return at.tensor((1, 1, 1, *at.shape), (0, 0, 0, 1)), at.shape[0], 0, 0
         n = index_of(offset)
         if n is None:
             raise wrong("offset", f"the value {offset!r}", "an integer, or one for each batch element")
         if not -(2**62) < n < 2**62:
             raise wrong("offset", f"the value {n}", "an integer of 62 bits")
-        return _abi.ABSENT, n, 1
+        return _abi.ABSENT, None, n, 1
 
     # --- results ----------------------------------------------------------------------------------------------------
 
     def blank_outputs(self, returns):
         """New arrays for the named outputs, which the next forward pass writes."""
-        d, results = self.operator._description, []
-        b, h, q, w = self.rows
+        d, results = self.operator._description, {}
         if not returns:
             raise wrong("returns", "no name", f"some of {', '.join(d.outputs)}")
         for name in returns:
             if not isinstance(name, str) or name not in d.outputs:
                 raise wrong("returns", f"the output {name!r}", f"some of {', '.join(d.outputs)}")
-        for n, name in enumerate(_OUTPUTS):
-            at = 120 + n * _abi.TENSOR.size
-            if n == 0:
-                shape = (b, q, h, w) if self.layout else (b, h, q, w)
-                x = self._empty(shape)
-                v = self._view(name, x)
-                strides = v.strides
-                if self.layout:
-                    strides = (strides[0], strides[2], strides[1], strides[3])
-                _PACK(self.memory, at, v.data, b, h, q, w, *strides, v.code, 1)
-                out = x
-            elif name in returns:
-                x = self._empty((b, h, q), _NUMBERS_OF[self.code])
-                v = self._view(name, x)
-                _PACK(self.memory, at, v.data, b, h, q, 1, *v.strides, 0, v.code, 1)
-            else:
+        for name, at in OUTPUTS_AT.items():
+            if name != "out" and name not in returns:  # every call writes out
                 continue
-            results.append((name, x))
-        self.keep.append(out)
-        found = dict(results)
-        return [found[name] for name in returns]
+            x = self._empty(output_shape(name, self.rows, self.layout), None if name == "out" else numbers_of(self.code))
+            v = self._view(name, x)
+            _PACK(self.memory, at, *v.tensor(*self.with_four_axes(v)))
+            results[name] = x
+        self.keep.append(results["out"])
+        return [results[name] for name in returns]
+
+    def with_four_axes(self, v):
+        """Shape and strides of an output or a cotangent; not checked."""
+        if len(v.shape) == 3:
+            return (*v.shape, 1), (*v.strides, 0)
+        return (v.shape, v.strides) if self.layout is None else self.turned(v.shape, v.strides)
+
+    def turned(self, shape, strides):
+        """Shape and strides of an array in the layout of the call, with the axes (batch, head, position, feature)."""
+        if self.layout is None:
+            return tuple(shape), tuple(strides)
+        return tuple([shape[a] for a in self.layout]), tuple([strides[a] for a in self.layout])
 
     def saved_memory(self):
         """New memory for the rows that a forward pass saves."""
-        if self.rows[0] * self.rows[1] * self.rows[2] == 0:
-            return empty_like(self.model, (0,), _NUMBERS_OF[self.code])
-        return empty_like(self.model, (self.operator._functions.saved_size(self.address),), _NUMBERS_OF[self.code])
+        count = self.operator._functions.saved_size(self.address) if 0 not in self.rows[:3] else 0
+        return empty_like(self.model, (count,), numbers_of(self.code))
 
     def forward(self, saved=None):
         """Runs the forward pass."""
@@ -319,7 +319,7 @@ class Call:
         memory, results, _ = self.gradient_block(cotangents, wanted)
         v = None if saved is None else view("saved", saved)
         at, count = (None, 0) if v is None else (v.data or None, v.shape[0])
-        self.operator._functions.vjp(self.address, at, count, ctypes.addressof(memory))
+        self.operator._functions.vjp(self.address, at, count, memory)
         return results
 
     def gradient_block(self, cotangents, wanted, code=None):
@@ -332,17 +332,11 @@ class Call:
         for n, x in enumerate(cotangents):
             if x is None:
                 continue
-            name = f"the gradient of {_OUTPUTS[n]}"
+            name = f"the gradient of {OUTPUTS[n]}"
             v = view(name, x)
-            shape, strides = tuple(v.shape), tuple(v.strides)
-            if n == 0:
-                if len(shape) == 4 and self.layout:
-                    shape, strides = tuple(shape[a] for a in self.layout), tuple(strides[a] for a in self.layout)
-            else:
-                shape, strides = (*shape, 1), (*strides, 0)
-            if shape != (*self.rows[:3], self.rows[3] if n == 0 else 1):
-                raise wrong(name, f"the shape {tuple(v.shape)}", f"the shape of {_OUTPUTS[n]}")
-            parts[n] = (v.data, *shape, *strides, v.code, 1)
+            if v.shape != output_shape(OUTPUTS[n], self.rows, self.layout):
+                raise wrong(name, f"the shape {tuple(v.shape)}", f"the shape of {OUTPUTS[n]}")
+            parts[n] = v.tensor(*self.with_four_axes(v))
             self.keep.append(v.owner)
         sizes = (len(d.fields), len(d.parameters), len(d.tables))
         memory = ctypes.create_string_buffer(_abi.GRADIENTS.size + _abi.TENSOR.size * sum(sizes) + 1)
@@ -350,11 +344,11 @@ class Call:
         starts = [_abi.GRADIENTS.size]
         for size in sizes[:2]:
             starts.append(starts[-1] + size * _abi.TENSOR.size)
-        _abi.GRADIENTS.pack_into(memory, 0, *parts[0], *parts[1], *parts[2], *(base + s for s in starts))
+        _PACK_GRADIENTS(memory, 0, *parts[0], *parts[1], *parts[2], *(base + s for s in starts))
         for kind, n in wanted:
             at = starts[("field", "parameter", "table").index(kind)] + n * _abi.TENSOR.size
             x, shape, strides, v = self._blank_gradient(d, kind, n, code)
-            _PACK(memory, at, v.data, *shape, *strides, v.code, 1)
+            _PACK(memory, at, *v.tensor(shape, strides))
             results[kind, n] = x
             places.append(at)
         return memory, results, places
@@ -366,7 +360,7 @@ class Call:
             v = view(d.fields[n], x)
             shape, strides = self._axes(d, n, d.fields[n], v.shape, v.strides)
             return x, shape, strides, v
-        code = _NUMBERS_OF[self.code] if code is None else code
+        code = numbers_of(self.code) if code is None else code
         given = (self.parameters if kind == "parameter" else self.tables)[n]
         if given is None or not is_array(given):
             x = empty_like(self.model, (), code)
@@ -424,9 +418,9 @@ def cotangents_of(operator, given):
         if x is not None and name not in operator.outputs:
             raise wrong(f"d{name}", "an array", f"None: {operator.name} has no output {name}")
     if all(x is None for x in given.values()):
-        names = [f"d{name}" for name in _OUTPUTS[:3] if name in operator.outputs]
+        names = [f"d{name}" for name in OUTPUTS[:3] if name in operator.outputs]
         raise wrong("dout", "no value", f"an array, the gradient by out; some of {', '.join(names)}")
-    return [given.get(name) for name in _OUTPUTS[:3]]
+    return [given.get(name) for name in OUTPUTS[:3]]
 
 
 def _count(name, x):

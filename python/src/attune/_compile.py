@@ -23,17 +23,8 @@ from .policy import Policy
 _Text = Union[str, "os.PathLike[str]"]
 _Part = Union[Policy, str, "os.PathLike[str]"]
 _TYPES = {"float32": 1, "float64": 2, "bfloat16": 5, "float16": 5}
-_NAMESPACES = {
-    "kernel": "kernel",
-    "term": "kernel",
-    "score_map": "kernel",
-    "length_scale": "length_scale",
-    "gate": "gate",
-    "normalizer": "normalizer",
-    "weight_gate": "gate",
-    "value_gate": "gate",
-    "output_gate": "gate",
-}
+# Where the policies of a role are, if not in the namespace of its name.
+_NAMESPACES = {**dict.fromkeys(("term", "score_map"), "kernel"), **dict.fromkeys(("weight_gate", "value_gate", "output_gate"), "gate")}
 _loaded: dict[pathlib.Path, Operator] = {}
 _lock = threading.Lock()
 
@@ -120,18 +111,19 @@ def _listed(name, x):
 
 
 def _part(role, label, x):
+    namespace = _NAMESPACES.get(role, role)
     if isinstance(x, Policy):
         fits = x.role == role or {x.role, role} == {"kernel", "term"}
         if not fits:
             raise CompileError(f"attune: {label}: the policy is a {x.role}: give it as {_argument(x.role)}", part=label)
-        return Part(role, label, x.text, _NAMESPACES[role])
+        return Part(role, label, x.text, namespace)
     path = None
     if isinstance(x, os.PathLike):
         path, x = os.fspath(x), pathlib.Path(x).read_text()
     if not isinstance(x, str):
         expected = "a policy of attune.policy, C++ text or a pathlib.Path"
         raise CompileError(f"attune: {label}: expected {expected}, not {type(x).__name__}", part=label)
-    return Part(role, path or label, x, _NAMESPACES[role], label)
+    return Part(role, path or label, x, namespace, label)
 
 
 def _argument(role):
@@ -211,8 +203,13 @@ def _operator(source, dtypes, compiler, cache):
     with _lock:
         if path not in _loaded:
             text = f"An operator that attune.compile made: {path.with_suffix('.cpp')}"
-            _loaded[path] = Operator(_load(path), text, path.stem, Companions(source, compiler, cache))
+            _loaded[path] = Operator(_load(path), _again, text, Companions(source, compiler, cache), path.stem)
         return _loaded[path]
+
+
+def _again(operator):
+    """What makes the operator in another process."""
+    return compiled_again, (operator._companions.recipe(operator._description.types),)
 
 
 def compiled_again(recipe):

@@ -9,30 +9,24 @@ import re
 from ._errors import ExpressionError
 from ._expression import FUNCTIONS, translate
 
-#: Contractions of attune, and the tables that they read: name and width.
 _QUERY_ROW = "query_row"
+#: Contractions of attune, and the tables that they read: name and width.
 TABLES = {
+    **dict.fromkeys(
+        "biased_dot dot gate_dot given_bias given_gates given_key_bias given_scores metric_distance metric_dot per_key "
+        "position_dot rotary_dot scalar_difference spatial_distance squared_distance".split(),
+        (),
+    ),
     "biased_dot": (("bias", _QUERY_ROW),),
-    "dot": (),
-    "gate_dot": (),
-    "given_bias": (),
-    "given_gates": (),
-    "given_key_bias": (),
-    "given_scores": (),
-    "metric_distance": (("metric", _QUERY_ROW),),
-    "metric_dot": (("metric", _QUERY_ROW),),
+    **dict.fromkeys(("metric_distance", "metric_dot"), (("metric", _QUERY_ROW),)),
     "per_key": (("per_key", "one"),),
-    "position_dot": (),
-    "rotary_dot": (),
-    "scalar_difference": (),
-    "spatial_distance": (),
-    "squared_distance": (),
 }
 _KEYS = ("later", "earlier")
 _LAYOUTS, _STORED = ("half", "interleaved"), ("plain", "turned")
 
 
-def _wrong(what, why):
+def wrong_policy(what, why):
+    """The exception for a wrong argument of attune.policy."""
     return ExpressionError(f"attune: policy.{what}: {why}", part=what)
 
 
@@ -54,15 +48,15 @@ class Contraction:
 
 def _checked_name(what, name):
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in FUNCTIONS:
-        raise _wrong(what, f"the name {name!r}: a name has letters, digits and _, begins with a letter, and is new")
+        raise wrong_policy(what, f"the name {name!r}: a name has letters, digits and _, begins with a letter, and is new")
     if name in TABLES:
-        raise _wrong(what, f"the name {name!r} belongs to a contraction of attune")
+        raise wrong_policy(what, f"the name {name!r} belongs to a contraction of attune")
     return name
 
 
 def _one_of(what, name, x, known):
     if x not in known:
-        raise _wrong(what, f"{name} is {x!r}; expected {' or '.join(known)}")
+        raise wrong_policy(what, f"{name} is {x!r}; expected {' or '.join(known)}")
     return x
 
 
@@ -71,7 +65,7 @@ def named(what, x):
     if isinstance(x, Contraction):
         return x
     if x not in TABLES:
-        raise _wrong(what, f"the contraction {x!r} is unknown; expected some of {', '.join(TABLES)}")
+        raise wrong_policy(what, f"the contraction {x!r} is unknown; expected some of {', '.join(TABLES)}")
     return rotary() if x == "rotary_dot" else Contraction(x, f"contraction::{x}", tables=TABLES[x])
 
 
@@ -81,12 +75,12 @@ def listed(what, contractions):
     given = [named(what, x) for x in ((contractions,) if one else contractions)]
     names = [x.name for x in given]
     if not given or len(set(names)) != len(names):
-        raise _wrong(what, f"the contractions {names!r}; expected at least one, and each of them once")
+        raise wrong_policy(what, f"the contractions {names!r}; expected at least one, and each of them once")
     all = {}
     for x in given:
         for y in (*x.before, x):
             if all.setdefault(y.name, y).type != y.type:
-                raise _wrong(what, f"two contractions are called {y.name}")
+                raise wrong_policy(what, f"two contractions are called {y.name}")
     return sorted(all.values(), key=lambda x: len(x.before))
 
 
@@ -120,7 +114,7 @@ def ordered_sum(
     """
     inner = named("ordered_sum", of)
     if inner.before:
-        raise _wrong("ordered_sum", f"a sum of {inner.name}, which is computed from others: sum one of those")
+        raise wrong_policy("ordered_sum", f"a sum of {inner.name}, which is computed from others: sum one of those")
     side = f"contraction::own_key::{'included' if own else 'excluded'}"
     order = f"contraction::key_order::{_one_of('ordered_sum', 'keys', keys, _KEYS)}"
     map = f"map_{_checked_name('ordered_sum', name)}"
@@ -134,7 +128,7 @@ def read_at(name: str, index: Contraction) -> Contraction:
     index: an ordered_sum. Between two integers the value is on a line.
     """
     if not isinstance(index, Contraction) or index.summand is None:
-        raise _wrong("read_at", f"the index {index!r}; expected an ordered_sum")
+        raise wrong_policy("read_at", f"the index {index!r}; expected an ordered_sum")
     _checked_name("read_at", name)
     return Contraction(name, f"contraction::interpolated<{index.type}>", before=(*index.before, index))
 

@@ -6,12 +6,12 @@ import ctypes
 import sys
 
 from . import _abi
-from ._arrays import View, is_torch, view, wrong
+from ._arrays import View, is_torch, types_of, view, wrong
 from ._calls import Call
 from ._nvcc import Nvcc
 
-# Types of the interface that tensor cores multiply, in C++.
-_TYPES = {0: "float", 2: "attune::bfloat16", 3: "attune::float16"}
+_TYPES = ("float32", "bfloat16", "float16")  # which tensor cores multiply
+CUDA = _abi.Layout("cuda").packer("stream workspace bytes needed")
 
 
 class Device:
@@ -55,11 +55,11 @@ class DeviceCall(Call):
 
     def _empty(self, shape, code=None):
         torch = sys.modules["torch"]
-        kind = self.model.dtype if code is None else (torch.float32, torch.float64)[code]
+        kind = self.model.dtype if code is None else types_of(torch)[code]
         return torch.empty(shape, dtype=kind, device=self.model.device)
 
     def _types(self, d):
-        return [_abi.TYPES[code] for code in _TYPES]
+        return _TYPES
 
     def _offsets(self, offset):
         torch = sys.modules["torch"]
@@ -76,19 +76,12 @@ def forward(operator, fields, named, mask, offset, layout, returns, device):
     outputs = call.blank_outputs(returns)
     if 0 in call.rows[:3]:
         return outputs
-    run = operator._companions.run(device.kind, call.code, _TYPES[call.code], tool=device.tool)
+    run = operator._companions.run(device.kind, call.code, _abi.CPP[_abi.TYPES[call.code]], tool=device.tool)
     needed = ctypes.c_int64()
     with device.current():
         stream = device.stream()
-        memory = _abi.CUDA.pack(stream, 0, 0, ctypes.addressof(needed))
-        run(call.address, _address(memory))
+        run(call.address, CUDA.pack(stream, 0, 0, ctypes.addressof(needed)))
         # Freed when this returns: torch gives it to nobody else before the stream is done with it.
         workspace = torch.empty(needed.value, dtype=torch.uint8, device=call.model.device)
-        memory = _abi.CUDA.pack(stream, workspace.data_ptr(), needed.value, 0)
-        run(call.address, _address(memory))
+        run(call.address, CUDA.pack(stream, workspace.data_ptr(), needed.value, 0))
     return outputs
-
-
-def _address(memory):
-    """The address of bytes, which must be kept."""
-    return ctypes.cast(ctypes.c_char_p(memory), ctypes.c_void_p).value

@@ -10,18 +10,12 @@ import numpy
 
 from . import _abi, _plans, masks
 from ._arrays import View, as_numpy, from_list, index_of, is_array, is_torch, numbers_of_int64, view, wrong
-from ._calls import Call
+from ._calls import Call, names_of, returned
+from ._layout import TYPE
 
 _ADDRESS = struct.Struct("=Q").pack_into
-# The element types in C++.
-_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "bfloat16": "attune::bfloat16",
-    "float16": "attune::float16",
-    "float8_e4m3fn": "attune::float8_e4m3fn",
-    "float8_e5m2": "attune::float8_e5m2",
-}
+_LAYOUT = _abi.Layout("decode")
+_DECODE = _LAYOUT.packer("pages k_scale v_scale")
 
 
 def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset, threads, returns, layout, named):
@@ -32,10 +26,7 @@ def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset,
             f"the operator {operator.name}",
             "one without a candidate set (top-k, sparsemax, entmax), value gate and ordered sum: call the operator itself",
         )
-    one = isinstance(returns, str)
-    if not one and not isinstance(returns, (tuple, list)):
-        raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
-    returns = (returns,) if one else tuple(returns)
+    returns = names_of(returns)
     table = None if page_table is None else _table(page_table)
     if lengths is not None:
         lengths = _lengths(lengths, len(table) if table is not None else _batch(v))
@@ -64,7 +55,7 @@ def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset,
     if key is not None:
         outputs = plan.keeps.fill(known[1])
     plan.run(table, lengths, scales)
-    return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
+    return returned(outputs)
 
 
 class _PagedCall(Call):
@@ -72,7 +63,7 @@ class _PagedCall(Call):
 
     __slots__ = ()
 
-    def _check_rows(self, d, offsets):
+    def _check_rows(self, d, offset_count):
         pass
 
 
@@ -101,13 +92,13 @@ class _Plan:
         types = _check_types(d, call, given.get("k"), given.get("v"))
         heads = {name: x[1][1] for name, x in zip(d.fields, call.views) if x is not None}
         self.heads = [(f"{name}_scale", type(given.get(name)) is View, heads.get(name, 0)) for name in "kv"]
-        parts = [_abi.ABSENT if table is None else (0, 1, 1, *table.shape, 0, 0, table.shape[1], 1, 6, 1)]
+        parts = [None if table is None else ((1, 1, *table.shape), (0, 0, table.shape[1], 1), TYPE.int32)]
         for (name, wanted, count), scale in zip(self.heads, scales):
             n = _scale(name, scale, wanted, count)
-            parts.append(_abi.ABSENT if n is None else (0, 1, len(n), 1, 1, 0, 1, 0, 0, 0, 1))
-        self.memory = ctypes.create_string_buffer(_abi.DECODE.size)
-        _abi.DECODE.pack_into(self.memory, 0, *(n for part in parts for n in part))
-        self.function = operator._companions, call.code, [_TYPES[name] for name in types]
+            parts.append(None if n is None else ((1, len(n), 1, 1), (0, 1, 0, 0), TYPE.float32))
+        tensors = [_abi.ABSENT if part is None else View(0, *part, None).tensor() for part in parts]
+        self.memory = ctypes.create_string_buffer(_DECODE.pack(*(n for tensor in tensors for n in tensor)), _DECODE.size)
+        self.function = operator._companions, call.code, [_abi.CPP[name] for name in types]
 
     def run(self, table, lengths, scales):
         """Writes the outputs of the call, for these numbers of pages, lengths and factors."""
@@ -118,14 +109,14 @@ class _Plan:
             if self.starts is not None:  # the position of query 0 in each sequence
                 numpy.subtract(lengths, call.rows[2], out=self.starts)
         if table is not None:
-            _ADDRESS(self.memory, 0, _address(table))
+            _ADDRESS(self.memory, _LAYOUT.at["pages.data"], _address(table))
         kept = []
-        for n, (about, scale) in enumerate(zip(self.heads, scales)):
+        for (name, *about), scale in zip(self.heads, scales):
             if scale is not None:
-                kept.append(_scale(about[0], scale, *about[1:]))
-                _ADDRESS(self.memory, (n + 1) * _abi.TENSOR.size, _address(kept[-1]))
+                kept.append(_scale(name, scale, *about))
+                _ADDRESS(self.memory, _LAYOUT.at[f"{name}.data"], _address(kept[-1]))
         companions, code, types = self.function
-        companions.run("decode", code, *types)(call.address, ctypes.addressof(self.memory))
+        companions.run("decode", code, *types)(call.address, self.memory)
 
 
 def _kind_of_scale(x):
@@ -164,7 +155,7 @@ def _codes(name, x, float8):
     if kind not in _abi.FLOAT8:
         return x
     at = view(name, x.detach().view(sys.modules["torch"].uint8) if is_torch(x) else x.view(numpy.uint8))
-    at.code = _abi.CODES[kind]
+    at.code = _abi.TYPES.index(kind)
     return at
 
 

@@ -55,6 +55,21 @@ class Description:
         self.blank = bytes(at)
         self.constant_names = [ctypes.create_string_buffer(name.encode()) for name in self.constants]
 
+    def rows(self, shapes):
+        """(B, H, Lq, Dv) of out, from the shapes of the inputs. They have four axes, or are None."""
+        batch, heads, queries = 1, 1, 1
+        for n, shape in enumerate(shapes):
+            side = self.sides[n]
+            if shape is None or side == "ground":
+                continue
+            if side == "query" and self.fields[n] != "output_gate":
+                batch, heads, queries = shape[:3]
+                break
+            batch = max(batch, shape[0])
+            if side != "key":
+                heads, queries = max(heads, shape[1]), max(queries, shape[2])
+        return batch, max(heads // self.heads_each, min(heads, 1)), queries, shapes[self.fields.index("v")][3]
+
     def summary(self):
         """What an operator takes and gives, in a few lines."""
         inputs = [

@@ -8,6 +8,7 @@ import pathlib
 import re
 
 from ._errors import CompileError, pointed
+from ._expression import FUNCTIONS
 from ._places import get_include
 
 _ERROR = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
@@ -19,10 +20,7 @@ _ASSERTION = re.compile(
 _CHECKED = re.compile(r"(?:\bP = |(?:complete|require_contractions|probe)<)attune_own::part_(\d+)::(\w+)")
 _SCALAR = "scalar_that_only_functions_of_math_take"  # of policies/probe.hpp
 _SPACES = ("kernel", "gate", "normalizer", "length_scale", "mask")
-_FUNCTIONS = (
-    "abs acos cos erf exp exp_nonpositive expm1 floor infinity larger log log1p log1p_rate lowest_logit pow "
-    "scale_keeping_off select sigmoid sin smaller softplus sqrt tanh zero_if_finite"
-).split()
+_FUNCTIONS = sorted({cpp for cpp, _ in FUNCTIONS.values()} | {"infinity", "lowest_logit", "pow", "zero_if_finite"})
 _OTHER_NAMES = {"fabs": "abs", "fmax": "larger", "max": "larger", "fmin": "smaller", "min": "smaller"}
 _ROW = "position, visible, log_visible, keys, inverse_sqrt_width, logit_shift, logit(p), entries(table, i)"
 _BRANCH = (

@@ -16,28 +16,10 @@ import warnings
 from ._errors import ExpressionError, pointed
 
 #: Functions: the name in attune::math, and the number of arguments.
-FUNCTIONS = {
-    "abs": ("abs", 1),
-    "acos": ("acos", 1),
-    "cos": ("cos", 1),
-    "erf": ("erf", 1),
-    "exp": ("exp", 1),
-    "exp_nonpositive": ("exp_nonpositive", 1),
-    "expm1": ("expm1", 1),
-    "floor": ("floor", 1),
-    "log": ("log", 1),
-    "log1p": ("log1p", 1),
-    "log1p_rate": ("log1p_rate", 2),
-    "maximum": ("larger", 2),
-    "minimum": ("smaller", 2),
-    "scale_keeping_off": ("scale_keeping_off", 2),
-    "sigmoid": ("sigmoid", 1),
-    "sin": ("sin", 1),
-    "softplus": ("softplus", 1),
-    "sqrt": ("sqrt", 1),
-    "tanh": ("tanh", 1),
-    "where": ("select", 3),
-}
+_OF_ONE = "abs acos cos erf exp exp_nonpositive expm1 floor log log1p sigmoid sin softplus sqrt tanh"
+_OF_TWO = {"log1p_rate": "log1p_rate", "maximum": "larger", "minimum": "smaller", "scale_keeping_off": "scale_keeping_off"}
+FUNCTIONS = {name: (name, 1) for name in _OF_ONE.split()}
+FUNCTIONS.update({name: (cpp, 2) for name, cpp in _OF_TWO.items()}, where=("select", 3))
 #: Names of functions elsewhere, and of these here.
 _ELSEWHERE = {
     "arccos": "acos",

@@ -2,10 +2,31 @@
 # Copyright (c) 2026 The attune authors
 """An operator as a Python object: arrays of NumPy, torch or DLPack in; tensors of torch, or arrays of NumPy, out."""
 
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterable, Literal, Optional, Sequence, Tuple, TypeVar, Union, overload
+
+import numpy
+
 from . import _decode, _oracle, _plans, _statistics
 from ._arrays import is_torch, wrong
-from ._calls import Call, cotangents_of
+from ._calls import Call, cotangents_of, names_of, returned
 from ._description import Description
+from ._oracle import Reference
+from ._statistics import Statistics
+from .masks import Mask
+
+_Array = TypeVar("_Array")  # of NumPy, torch or any library that speaks DLPack
+_Out = Union[Literal["out"], Tuple[Literal["out"]]]
+_Returns = Union[str, Sequence[str]]
+_attend: Callable[..., Any]
+
+
+def register_attend(attend: Callable[..., Any]) -> Callable[..., Any]:
+    """Registers the function that calls an operator with tensors that have gradients or lie on a device."""
+    global _attend
+    _attend = attend
+    return attend
 
 
 class Operator:
@@ -29,20 +50,22 @@ class Operator:
     of numbers are arrays of float64.
     """
 
-    def __init__(self, functions, text="", key=None, companions=None):
+    name: str
+
+    def __init__(self, functions: Any, again: Callable[[Operator], Any], text: str, companions: Any, key: str | None = None) -> None:
+        """again: of an operator, the function and the arguments that make it in another process."""
         self._functions, self._companions = functions, companions
         self._description = Description(functions)
         self.name = functions.name
         self._key = key or functions.name
-        self._per_row = None
+        self._again = again
+        self._per_row: Optional[Tuple[int, int]] = None
         self._plans = _plans.new()
         self.__doc__ = "\n\n".join(x for x in (text, self._description.summary(), type(self).__doc__) if x)
 
-    def _saved_per_row(self):
+    def _saved_per_row(self) -> Tuple[int, int]:
         """Saved numbers of a row: (a, b) where a row of Dv values saves a Dv + b."""
         if self._per_row is None:
-            import numpy
-
             d, sizes = self._description, []
             for width in (1, 2):
                 shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width), "query": (1, d.heads_each, 1, width)}
@@ -58,73 +81,87 @@ class Operator:
             self._per_row = sizes[1] - sizes[0], 2 * sizes[0] - sizes[1]
         return self._per_row
 
-    def __reduce__(self):
-        if self._key == self.name:
-            from ._presets import op
+    def __reduce__(self) -> Any:
+        return self._again(self)
 
-            return op, (self.name,)
-        from ._compile import compiled_again
-
-        return compiled_again, (self._companions.recipe(self._description.types),)
-
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Operator:
         return self  # it does not change
 
     @property
-    def fields(self):
+    def fields(self) -> Tuple[str, ...]:
         """Names of the input arrays."""
         return self._description.fields
 
     @property
-    def parameters(self):
+    def parameters(self) -> Dict[str, Optional[float]]:
         """Paths of the parameters, and their numbers. None: computed from the call, or `required`."""
         return dict(zip(self._description.parameters, self._description.defaults))
 
     @property
-    def required(self):
+    def required(self) -> Tuple[str, ...]:
         """Paths of the parameters without a default."""
         return self._description.required
 
     @property
-    def tables(self):
+    def tables(self) -> Tuple[str, ...]:
         """Paths of the tables."""
         return self._description.tables
 
     @property
-    def arrays(self):
+    def arrays(self) -> Tuple[str, ...]:
         """Names of the arrays without gradients, for example angles. A call must give all of them."""
         return self._description.arrays
 
     @property
-    def constants(self):
+    def constants(self) -> Dict[str, float]:
         """Names of the constants, and their numbers. A call names a constant constant_k where an input is called k."""
         return dict(zip(self._description.constants, self._description.constant_defaults))
 
     @property
-    def outputs(self):
+    def outputs(self) -> Tuple[str, ...]:
         """Names of the outputs."""
         return self._description.outputs
 
     @property
-    def decodes(self):
+    def decodes(self) -> bool:
         """Whether decode() supports the operator."""
         return self._description.decodes
 
     @property
-    def arguments(self):
+    def arguments(self) -> str:
         """The names that a call takes, as text."""
         return ", ".join(sorted(self._description.names))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<attune operator {self.name}>"
 
-    def _call(self, q, k, v, mask, offset, threads, layout, named):
+    def _call(self, q: Any, k: Any, v: Any, mask: Any, offset: Any, threads: Any, layout: str, named: Dict[str, Any]) -> Any:
         fields = {name: x for name, x in (("q", q), ("k", k), ("v", v)) if x is not None}
         return Call(self, fields, named, mask, offset, threads, layout)
 
+    @overload
     def __call__(
-        self, q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named
-    ):
+        self, q: Optional[_Array] = None, k: Optional[_Array] = None, v: Optional[_Array] = None, *,
+        mask: Optional[Mask] = None, offset: Any = None, threads: Optional[int] = None, returns: _Out = ("out",),
+        layout: str = "bhld", **named: Any,
+    ) -> _Array: ...
+
+    @overload
+    def __call__(
+        self, q: Any = None, k: Any = None, v: Any = None, *, mask: Optional[Mask] = None, offset: Any = None,
+        threads: Optional[int] = None, returns: Tuple[str, str], layout: str = "bhld", **named: Any,
+    ) -> Tuple[Any, Any]: ...
+
+    @overload
+    def __call__(
+        self, q: Any = None, k: Any = None, v: Any = None, *, mask: Optional[Mask] = None, offset: Any = None,
+        threads: Optional[int] = None, returns: _Returns, layout: str = "bhld", **named: Any,
+    ) -> Any: ...
+
+    def __call__(
+        self, q: Any = None, k: Any = None, v: Any = None, *, mask: Optional[Mask] = None, offset: Any = None,
+        threads: Optional[int] = None, returns: _Returns = ("out",), layout: str = "bhld", **named: Any,
+    ) -> Any:
         """The outputs: one array, or a tuple in the order of `returns`.
 
         mask: of attune.masks. offset: the position of query 0 among the keys, Lk - Lq by default; or one for each batch
@@ -132,37 +169,23 @@ class Operator:
         ground_weight, threshold) are (B, H, Lq), in float32 next to 16-bit inputs.
         Raises attune.Error if an argument is wrong.
         """
-        one = isinstance(returns, str)
-        outputs = _plans.run(self, q, k, v, mask, offset, threads, layout, (returns,) if one else returns, named)
+        if isinstance(returns, str):
+            returns = (returns,)
+        outputs = _plans.run(self, q, k, v, mask, offset, threads, layout, returns, named)
         if outputs is not None:
-            return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
+            return returned(outputs)
         if any(is_torch(x) and (x.requires_grad or x.is_cuda) for x in (q, k, v, *named.values())):
-            from .torch import attend
-
-            return attend(self, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named)
+            return _attend(self, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named)
         call = self._call(q, k, v, mask, offset, threads, layout, named)
-        if not one and not isinstance(returns, (tuple, list)):
-            raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
-        outputs = call.blank_outputs((returns,) if one else tuple(returns))
+        outputs = call.blank_outputs(names_of(returns))
         call.forward()
-        return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
+        return returned(outputs)
 
     def vjp(
-        self,
-        q=None,
-        k=None,
-        v=None,
-        *,
-        dout=None,
-        dlse=None,
-        dground_weight=None,
-        wanted=None,
-        mask=None,
-        offset=None,
-        threads=None,
-        layout="bhld",
-        **named,
-    ):
+        self, q: Any = None, k: Any = None, v: Any = None, *, dout: Any = None, dlse: Any = None,
+        dground_weight: Any = None, wanted: Optional[Iterable[str]] = None, mask: Optional[Mask] = None,
+        offset: Any = None, threads: Optional[int] = None, layout: str = "bhld", **named: Any,
+    ) -> Dict[str, Any]:
         """Gradients of <dout, out> + <dlse, lse> + <dground_weight, ground_weight>, as arrays by name.
 
         Names are those of the inputs, and the paths of parameters and tables: {"q": ..., "normalizer.gamma": ...}.
@@ -177,19 +200,9 @@ class Operator:
         return self._by_path(call.vjp(None, by, places))
 
     def statistics(
-        self,
-        q=None,
-        k=None,
-        v=None,
-        *,
-        columns=False,
-        above=None,
-        mask=None,
-        offset=None,
-        threads=None,
-        layout="bhld",
-        **named,
-    ):
+        self, q: Any = None, k: Any = None, v: Any = None, *, columns: bool = False, above: Optional[float] = None,
+        mask: Optional[Mask] = None, offset: Any = None, threads: Optional[int] = None, layout: str = "bhld", **named: Any,
+    ) -> Statistics:
         """Statistics of the rows and keys: entropy, mass, effective_keys, highest_weight, first_key and more.
 
         columns: also compute the weight that each key received. above: count the weights above this number. Arguments
@@ -199,23 +212,10 @@ class Operator:
         return _statistics.statistics(self, q, k, v, columns, above, mask, offset, threads, layout, named)
 
     def decode(
-        self,
-        q=None,
-        k=None,
-        v=None,
-        page_table=None,
-        lengths=None,
-        *,
-        k_scale=None,
-        v_scale=None,
-        float8=None,
-        mask=None,
-        offset=None,
-        threads=None,
-        returns=("out",),
-        layout="bhld",
-        **named,
-    ):
+        self, q: Any = None, k: Any = None, v: Any = None, page_table: Any = None, lengths: Any = None, *,
+        k_scale: Any = None, v_scale: Any = None, float8: Optional[str] = None, mask: Optional[Mask] = None,
+        offset: Any = None, threads: Optional[int] = None, returns: _Returns = ("out",), layout: str = "bhld", **named: Any,
+    ) -> Any:
         """The outputs of a call with few queries against a long cache, which is not copied. Forward only.
 
             out = op.decode(q, k_pages, v_pages, page_table, lengths)
@@ -235,7 +235,7 @@ class Operator:
             self, q, k, v, page_table, lengths, (k_scale, v_scale), float8, mask, offset, threads, returns, layout, named
         )
 
-    def _gradients_of(self, call, wanted):
+    def _gradients_of(self, call: Any, wanted: Optional[Iterable[str]]) -> Any:
         """Pairs (kind, number) of the gradients with these names; None: of everything that the call gives."""
         d = self._description
         if wanted is None:
@@ -255,32 +255,24 @@ class Operator:
                 places.append((kind, n))
         return places
 
-    def _by_path(self, results):
+    def _by_path(self, results: Any) -> Dict[str, Any]:
         """Arrays by pairs (kind, number), as arrays by name."""
         d = self._description
         paths = {"field": d.fields, "parameter": d.parameters, "table": d.tables}
         return {paths[kind][n]: x for (kind, n), x in results.items()}
 
-    def reference(self, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named):
+    def reference(
+        self, q: Any = None, k: Any = None, v: Any = None, *, digits: Optional[int] = None, mask: Optional[Mask] = None,
+        offset: Any = None, layout: str = "bhld", **named: Any,
+    ) -> Reference:
         """The exact result: dense, sequential, in float64, with every intermediate. See attune.reference."""
-        return _oracle.reference(self, q, k, v, digits=digits, mask=mask, offset=offset, layout=layout, **named)
+        return _oracle.reference(self, q, k, v, digits, mask, offset, layout, named)
 
     def reference_vjp(
-        self,
-        q=None,
-        k=None,
-        v=None,
-        *,
-        dout=None,
-        dlse=None,
-        dground_weight=None,
-        wanted=None,
-        digits=None,
-        mask=None,
-        offset=None,
-        layout="bhld",
-        **named,
-    ):
+        self, q: Any = None, k: Any = None, v: Any = None, *, dout: Any = None, dlse: Any = None,
+        dground_weight: Any = None, wanted: Optional[Iterable[str]] = None, digits: Optional[int] = None,
+        mask: Optional[Mask] = None, offset: Any = None, layout: str = "bhld", **named: Any,
+    ) -> Dict[str, Any]:
         """The exact gradients, in float64, by name. Arguments are those of vjp; digits as in attune.reference."""
         cotangents = {"out": dout, "lse": dlse, "ground_weight": dground_weight}
         return _oracle.reference_vjp(self, q, k, v, cotangents, wanted, digits, mask, offset, layout, named)

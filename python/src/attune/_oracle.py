@@ -2,15 +2,13 @@
 # Copyright (c) 2026 The attune authors
 """Exact results of an operator, by companion libraries that are compiled when they are first used."""
 
-import ctypes
-
 from . import _abi
 from ._arrays import empty_like, is_array, on_host, view, wrong
-from ._calls import cotangents_of
+from ._calls import OUTPUTS, cotangents_of, output_shape
+from ._layout import TYPE
 
-# The tensors of attune_reference, in its order.
-_ROWS = ("out", "lse", "ground_weight", "threshold")
 _TABLES = ("scores", "logits", "weights", "visible")
+_REFERENCE = _abi.Layout("reference").packer(" ".join(OUTPUTS + _TABLES))
 
 
 class Reference:
@@ -23,23 +21,11 @@ class Reference:
     visible: (B, H, Lq, Lk), bool: which keys each query sees.
     """
 
-    __slots__ = _ROWS + _TABLES
+    __slots__ = OUTPUTS + _TABLES
 
     def __repr__(self):
         found = [name for name in self.__slots__ if getattr(self, name) is not None]
         return f"<attune reference: {', '.join(found)}>"
-
-
-def operator_of(op):
-    """An operator, or the preset of this name."""
-    from ._operator import Operator
-    from ._presets import op as preset
-
-    if isinstance(op, Operator):
-        return op
-    if isinstance(op, str):
-        return preset(op)
-    raise wrong("op", f"the type {type(op).__name__}", "an operator of attune, or the name of a preset")
 
 
 def call_of(operator, q, k, v, mask, offset, layout, named):
@@ -57,45 +43,22 @@ def _library(kind, digits):
     return f"reference50{kind}"
 
 
-def reference(op, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named):
-    """The exact result of a call: dense, sequential, as textbooks write it, with every intermediate.
-
-        exact = attune.reference("softmax", q, k, v, mask=masks.causal())
-        exact.out, exact.lse, exact.weights
-
-    op: an operator, or the name of a preset. Other arguments are those of a call. Inputs of 16 and 32 bits are exact
-    numbers: they are widened, and so are tensors of other devices copied. All results are float64.
-    digits: None computes in float64. 50 computes in 50 decimal digits and rounds once, so every number is the float64
-    that is nearest to the exact one, unless its terms cancel to 1e-34 of their size. It takes some 100 times longer.
-    Memory: O(B H Lq Lk). The first use for an operator compiles a library, which is kept.
-    """
-    operator, library = operator_of(op), _library("", digits)
-    call = call_of(operator, q, k, v, mask, offset, layout, named)
-    b, h, queries, width = call.rows
+def reference(operator, q, k, v, digits, mask, offset, layout, named):
+    """The Reference of a call."""
+    library, call = _library("", digits), call_of(operator, q, k, v, mask, offset, layout, named)
     keys = call.extent_of("k", "v")
     found, parts = Reference(), []
-    for name in _ROWS + _TABLES:
-        if name in _ROWS and name not in operator.outputs:
+    for name in found.__slots__:
+        if name in OUTPUTS and name not in operator.outputs:
             setattr(found, name, None)
             parts.append(_abi.ABSENT)
             continue
-        if name == "out":
-            shape = (b, queries, h, width) if call.layout else (b, h, queries, width)
-        else:
-            shape = (b, h, queries) if name in _ROWS else (b, h, queries, keys)
-        x = empty_like(call.model, shape, 5 if name == "visible" else 1)
+        shape = output_shape(name, call.rows, call.layout) if name in OUTPUTS else (*call.rows[:3], keys)
+        x = empty_like(call.model, shape, TYPE.bytes if name == "visible" else TYPE.float64)
         at = view(name, x)
-        strides = at.strides
-        if name == "out" and call.layout:
-            strides = tuple(strides[axis] for axis in call.layout)
-        elif name in _ROWS[1:]:
-            strides = (*strides, 0)
-        last = width if name == "out" else 1 if name in _ROWS else keys
-        parts.append((at.data, b, h, queries, last, *strides, at.code, 1))
+        parts.append(at.tensor(*call.with_four_axes(at)) if name in OUTPUTS else at.tensor())
         setattr(found, name, x)
-    memory = ctypes.create_string_buffer(_abi.REFERENCE.size)
-    _abi.REFERENCE.pack_into(memory, 0, *(n for part in parts for n in part))
-    operator._companions.run(library)(call.address, ctypes.addressof(memory))
+    operator._companions.run(library)(call.address, _REFERENCE.pack(*(n for part in parts for n in part)))
     return found
 
 
@@ -104,9 +67,9 @@ def reference_vjp(operator, q, k, v, cotangents, wanted, digits, mask, offset, l
     library = _library("_vjp", digits)
     call = call_of(operator, q, k, v, mask, offset, layout, named)
     memory, results, _ = call.gradient_block(
-        cotangents_on_host(operator, cotangents), operator._gradients_of(call, wanted), code=1
+        cotangents_on_host(operator, cotangents), operator._gradients_of(call, wanted), TYPE.float64
     )
-    operator._companions.run(library)(call.address, ctypes.addressof(memory))
+    operator._companions.run(library)(call.address, memory)
     return operator._by_path(results)
 
 

@@ -13,11 +13,13 @@ import threading
 import numpy
 
 from . import _abi
-from ._calls import Call
+from ._arrays import types_of
+from ._calls import OUTPUTS_AT, Call, numbers_of, output_shape
 
 _MOST = 64  # plans of an operator and thread
-_OUTPUTS = ("out", "lse", "ground_weight", "threshold")
-_NUMPY_TYPES = (numpy.float32, numpy.float64, None, numpy.float16)
+# Where the address of a tensor stands in it, in a parameter and in the gradients.
+_DATA, _DATA_OF_PARAMETER = _abi.Layout("tensor").at["data"], _abi.Layout("parameter").at["tensor.data"]
+_DATA_OF_COTANGENTS = _abi.GRADIENTS.at["cotangents.data"]
 
 
 class Plan:
@@ -32,19 +34,16 @@ class Plan:
     def __init__(self, call, names, returns, model):
         d = call.operator._description
         self.operator, self.call, self.words, self.address = call.operator, call, _words(call.memory), call.address
-        self.places = [_place(d, name) // 8 for name in names]
+        self.places = [_place(d, name) // _abi.WORD for name in names]
         call.blank_outputs(returns)
         torch = None if isinstance(model, numpy.ndarray) else sys.modules["torch"]
         self.torch = torch
-        types = _NUMPY_TYPES if torch is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+        self.saves_as = types_of(torch or numpy)[numbers_of(call.code)]
         self.outputs = []
         for name in returns:
-            at = 120 + _abi.TENSOR.size * _OUTPUTS.index(name)
-            *_, code, _ = _abi.TENSOR.unpack_from(call.memory, at)
-            b, h, q, w = call.rows
-            shape = (b, h, q) if name != "out" else (b, q, h, w) if call.layout else call.rows
-            self.outputs.append((at // 8, shape, model.dtype if types[code] is None else types[code]))
-        self.saves_as = types[1 if call.code == 1 else 0]
+            kind = call.model.dtype if name == "out" else self.saves_as
+            shape = output_shape(name, call.rows, call.layout)
+            self.outputs.append(((OUTPUTS_AT[name] + _DATA) // _abi.WORD, shape, kind))
         self.count, self.pulls = None, {}
         self.run_forward = call.operator._functions.forward_of_this_thread(call.address)
         self.out_is_like_q = torch is not None and names[0] == "q" and self._out_is_like(model)
@@ -124,8 +123,9 @@ class Plan:
         if found is None:
             call = make()
             memory, results, places = call.gradient_block(cotangents, wanted)
-            shapes = [(at // 8, tuple(x.shape), x.dtype) for at, x in zip(places, results.values())]
-            cot = [n * _abi.TENSOR.size // 8 for n, x in enumerate(cotangents) if x is not None]
+            shapes = [((at + _DATA) // _abi.WORD, tuple(x.shape), x.dtype) for at, x in zip(places, results.values())]
+            starts = range(_DATA_OF_COTANGENTS, _abi.GRADIENTS.size, _abi.TENSOR.size)
+            cot = [at // _abi.WORD for at, x in zip(starts, cotangents) if x is not None]
             if len(shapes) != len(wanted):
                 return None
             found = self.pulls[key] = _words(memory), ctypes.addressof(memory), cot, shapes
@@ -146,17 +146,17 @@ class Plan:
 
 def _words(memory):
     """The same memory as words. Setting one is faster than struct.pack_into."""
-    return (ctypes.c_uint64 * (len(memory) // 8)).from_buffer(memory)
+    return (ctypes.c_uint64 * (len(memory) // _abi.WORD)).from_buffer(memory)
 
 
 def _place(d, name):
     """Where the address of an array stands."""
     ((kind, n),) = d.names[name]
     if kind == "field":
-        return d.field_at + n * _abi.TENSOR.size
+        return d.field_at + n * _abi.TENSOR.size + _DATA
     if kind == "parameter":
-        return d.parameter_at + n * _abi.PARAMETER.size
-    return d.table_at + n * _abi.TENSOR.size
+        return d.parameter_at + n * _abi.PARAMETER.size + _DATA_OF_PARAMETER
+    return d.table_at + n * _abi.TENSOR.size + _DATA
 
 
 class _Plans(threading.local):

@@ -9,7 +9,10 @@ import pathlib
 import platform
 
 from . import _abi
+from ._arrays import wrong
+from ._compile import Companions
 from ._operator import Operator
+from ._sources import source_of_preset
 
 _FOLDER = pathlib.Path(__file__).parent / "_native"
 # The features that each x86-64 level adds to the one below, as Linux names them (abm is LZCNT); the best first.
@@ -76,13 +79,6 @@ def names() -> list[str]:
     return sorted(library().operators)
 
 
-def _companions(functions):
-    from ._compile import Companions  # not before it is needed
-    from ._sources import source_of_preset
-
-    return Companions(source_of_preset(functions.description["expression"]))
-
-
 def op(name: str) -> Operator:
     """The operator of a preset: attune.op("principled")."""
     found = _operators.get(name)
@@ -91,5 +87,15 @@ def op(name: str) -> Operator:
         if functions is None:
             raise _abi.Error(f"attune: op has the name {name!r}; expected one of {', '.join(names())}")
         text = f"The preset {name}. Formula and source: docs/reference/operators.md."
-        found = _operators[name] = Operator(functions, text, None, _companions(functions))
+        companions = Companions(source_of_preset(functions.description["expression"]))
+        found = _operators[name] = Operator(functions, lambda operator: (op, (operator.name,)), text, companions)
     return found
+
+
+def operator_of(x: str | Operator) -> Operator:
+    """An operator, or the preset of this name."""
+    if isinstance(x, Operator):
+        return x
+    if isinstance(x, str):
+        return op(x)
+    raise wrong("op", f"the type {type(x).__name__}", "an operator of attune, or the name of a preset")

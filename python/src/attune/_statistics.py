@@ -2,25 +2,12 @@
 # Copyright (c) 2026 The attune authors
 """Statistics of an operator's rows and keys, by a companion library that is compiled when it is first used."""
 
-import ctypes
-
 from . import _abi
 from ._arrays import empty_like, is_array, view, widened, wrong
+from ._layout import TYPE
 
-# The tensors of attune_statistics, in its order.
-_NAMES = (
-    "highest_logit",
-    "mean_logit",
-    "highest_weight",
-    "mass",
-    "first_key",
-    "ground_weight",
-    "entropy",
-    "effective_keys",
-    "scored",
-    "above",
-    "columns",
-)
+*_NAMES, _ = _abi.Layout("statistics").types  # its tensors, and the threshold
+_STATISTICS = _abi.Layout("statistics").packer(" ".join((*_NAMES, "threshold")))
 
 
 class Statistics:
@@ -37,7 +24,7 @@ class Statistics:
     columns: (B, H, Lk), what each key received from all queries, if you asked for it; else None.
     """
 
-    __slots__ = _NAMES
+    __slots__ = tuple(_NAMES)
 
     def __repr__(self):
         found = [name for name in _NAMES if getattr(self, name) is not None]
@@ -64,11 +51,10 @@ def statistics(operator, q, k, v, columns, above, mask, offset, threads, layout,
             parts.append(_abi.ABSENT)
             continue
         shape = (b, h, keys if name == "columns" else queries)
-        x = empty_like(call.model, shape, 4 if name in ("scored", "above") else call.code)
+        x = empty_like(call.model, shape, TYPE.int64 if name in ("scored", "above") else call.code)
         at = view(name, x)
-        parts.append((at.data, *shape, 1, *at.strides, 0, at.code, 1))
+        parts.append(at.tensor((*shape, 1), (*at.strides, 0)))
         setattr(found, name, x)
-    memory = ctypes.create_string_buffer(_abi.STATISTICS.size)
-    _abi.STATISTICS.pack_into(memory, 0, *(n for part in parts for n in part), float(above or 0))
-    operator._companions.run("statistics", call.code)(call.address, ctypes.addressof(memory))
+    memory = _STATISTICS.pack(*(n for part in parts for n in part), float(above or 0))
+    operator._companions.run("statistics", call.code)(call.address, memory)
     return found

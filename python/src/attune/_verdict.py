@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Verdicts on the results of other kernels, by companion libraries that are compiled when they are first used.
+"""The oracle for other kernels: exact results, and verdicts on theirs.
 
 What a report contains is decided in C++ (testing/interop/report_json.hpp): its JSON becomes attributes here.
 """
@@ -14,7 +14,9 @@ import numpy
 from . import _abi
 from ._arrays import is_array, is_torch, view, wrong
 from ._calls import aligned, parameter_axes
-from ._oracle import call_of, cotangents_on_host, operator_of
+from ._layout import TYPE
+from ._oracle import Reference, call_of, cotangents_on_host
+from ._presets import operator_of
 
 _TYPES = {
     "float64": ("float64", "f64", "fp64", "double"),
@@ -23,7 +25,26 @@ _TYPES = {
     "bfloat16": ("bfloat16", "bf16"),
 }
 _FORMATS = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_VERDICT = _abi.Layout("verdict").packer(
+    "outputs cotangents gradients parameters tables must_detect sizes must_detect_count "
+    "stored weights arithmetic rows numbers lse_of_base_two receive"
+)
 _NO_NUMBERS = {"nan", "inf", "-inf"}
+
+
+def reference(op, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named) -> Reference:
+    """The exact result of a call: dense, sequential, as textbooks write it, with every intermediate.
+
+        exact = attune.reference("softmax", q, k, v, mask=masks.causal())
+        exact.out, exact.lse, exact.weights
+
+    op: an operator, or the name of a preset. Other arguments are those of a call. Inputs of 16 and 32 bits are exact
+    numbers: they are widened, and so are tensors of other devices copied. All results are float64.
+    digits: None computes in float64. 50 computes in 50 decimal digits and rounds once, so every number is the float64
+    that is nearest to the exact one, unless its terms cancel to 1e-34 of their size. It takes some 100 times longer.
+    Memory: O(B H Lq Lk). The first use for an operator compiles a library, which is kept.
+    """
+    return operator_of(op).reference(q, k, v, digits=digits, mask=mask, offset=offset, layout=layout, **named)
 
 
 class Record(dict):
@@ -166,7 +187,7 @@ def verdict(
     first = ("out", out) if out is not None else (by_inputs + by_numbers)[0]
     stored = _type_of(*first) if dtype is None else type_named("dtype", dtype)
     formats = [-1 if x is None else type_named(name, x) for name, x in (("weights", weights), ("arithmetic", arithmetic))]
-    if formats[1] > 1:
+    if formats[1] in (TYPE.bfloat16, TYPE.float16):
         raise wrong("arithmetic", f"the value {arithmetic!r}", "float32 or float64: in 16 bits nothing can be promised")
     names, sizes = _demanded(must_detect)
     call = call_of(operator, q, k, v, mask, offset, layout, named)
@@ -216,7 +237,7 @@ def _one_type(arrays):
     for name, kind in kinds:
         if kind != kinds[0][1]:
             raise wrong(name, f"another type than {kinds[0][0]}", "one type for both")
-    return kinds[0][1] if kinds else _abi.CODES["float32"]
+    return kinds[0][1] if kinds else TYPE.float32
 
 
 def _require_results(operator, outputs, gradients, cotangents):
@@ -241,7 +262,7 @@ def type_named(name, x):
     text = str(x).rsplit(".", 1)[-1] if is_torch_type(x) else x if isinstance(x, str) else _name_of_numpy(x)
     for type_name, words in _TYPES.items():
         if text in words:
-            return _abi.CODES[type_name]
+            return _abi.TYPES.index(type_name)
     raise wrong(name, f"the value {x!r}", "float64, float32, float16 or bfloat16")
 
 
@@ -309,13 +330,12 @@ def _judged(kind, call, outputs, cotangents, gradients, types, names, sizes):
         keep.append(a)
         at = view(name, a)
         shape, strides = axes(name, tuple(at.shape), tuple(at.strides))
-        return (at.data, *shape, *strides, at.code, 1)
+        return at.tensor(shape, strides)
 
     def of_out(name, shape, strides):
         if len(shape) != 4:
             raise wrong(name, f"{len(shape)} axes", "4, as q has")
-        order = call.layout or (0, 1, 2, 3)
-        return tuple(shape[a] for a in order), tuple(strides[a] for a in order)
+        return call.turned(shape, strides)
 
     def of_rows(name, shape, strides):
         if len(shape) == 3:
@@ -340,16 +360,8 @@ def _judged(kind, call, outputs, cotangents, gradients, types, names, sizes):
     words, numbers = (ctypes.c_char_p * (len(texts) + 1))(*texts), (ctypes.c_double * (len(sizes) + 1))(*sizes)
     received = []
     receive = _abi.RECEIVER(received.append)
-    memory = ctypes.create_string_buffer(_abi.VERDICT.size)
+    tensors = (n for part in parts for n in part)
     pointers = (ctypes.addressof(x) for x in (*blocks.values(), words, numbers))
-    _abi.VERDICT.pack_into(
-        memory,
-        0,
-        *(n for part in parts for n in part),
-        *pointers,
-        len(names),
-        *types,
-        ctypes.cast(receive, ctypes.c_void_p).value,
-    )
-    operator._companions.run(kind)(call.address, ctypes.addressof(memory))
+    memory = _VERDICT.pack(*tensors, *pointers, len(names), *types, ctypes.cast(receive, ctypes.c_void_p).value)
+    operator._companions.run(kind)(call.address, memory)
     return _numbers(json.loads(received[0]))

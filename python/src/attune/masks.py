@@ -17,9 +17,10 @@ import numpy
 
 from . import _abi
 from ._arrays import bytes_of, copied, index_of, numbers_of_int64, view, wrong
+from ._layout import MASK_KIND as KIND
 
-_DOCUMENTS, _PACK, _WITHIN, _BOTH, _EITHER = 7, 8, 11, 100, 101
-_FROM_END, _FROM_START = (1, 2, 4, 5), (3,)  # masks of positions: causal, window, prefix, sink_window
+# Masks of positions.
+_FROM_END, _FROM_START = (KIND.causal, KIND.band, KIND.prefix, KIND.sink_window), (KIND.band_from_start,)
 
 
 class _Nodes(list):
@@ -53,10 +54,10 @@ class Mask:
         return Mask, (self._kind, self._a, self._b, self._x, self._y, self._text, self._parts)
 
     def __and__(self, other: Mask) -> Mask:
-        return _combined(self, other, _BOTH, "&")
+        return _combined(self, other, KIND.both, "&")
 
     def __or__(self, other: Mask) -> Mask:
-        return _combined(self, other, _EITHER, "|")
+        return _combined(self, other, KIND.either, "|")
 
     def __bool__(self) -> bool:
         raise TypeError("attune: a mask is neither true nor false: combine masks by & and |, not by `and`, `or`, `not`")
@@ -74,7 +75,7 @@ class Mask:
             if self._kind in _FROM_END or self._kind in _FROM_START:
                 self._place(to, beside)
         else:
-            if self._kind == _BOTH:
+            if self._kind == KIND.both:
                 beside = (*beside, *self._conjuncts())
             first, second = (part._nodes(to, beside) for part in self._parts)
             to.append((*_abi.ABSENT, *_abi.ABSENT, first, second, self._kind))
@@ -82,17 +83,17 @@ class Mask:
 
     def _place(self, to, beside):
         """Says where the positions of a mask of positions count: in each sequence of a pack, or in the whole call."""
-        packs = list({id(m): m for m in beside if m._kind == _PACK}.values())
+        packs = list({id(m): m for m in beside if m._kind == KIND.ragged}.values())
         if len(packs) > 1:
             raise wrong("mask", f"{self!r} & two from_cu_seqlens", "one: positions count within its sequences")
         if packs:
-            to.append((*packs[0]._arrays(), len(to) - 1, 0, _WITHIN))
-        elif self._kind in _FROM_END and not all(m._ends_with_the_keys() for m in beside if m._kind == _DOCUMENTS):
+            to.append((*packs[0]._arrays(), len(to) - 1, 0, KIND.ragged_within))
+        elif self._kind in _FROM_END and not all(m._ends_with_the_keys() for m in beside if m._kind == KIND.documents):
             to.needs_offset = True
 
     def _conjuncts(self):
         """The masks that & combines."""
-        if self._kind != _BOTH:
+        if self._kind != KIND.both:
             return (self,)
         return tuple(m for part in self._parts for m in part._conjuncts())
 
@@ -140,6 +141,12 @@ def _shown(text):
     return f"{name}({', '.join(map(str, numbers))})"
 
 
+def _checked_axes(name, x, allowed, expected):
+    if x.ndim not in allowed:
+        raise wrong(name, f"{x.ndim} axes", expected)
+    return x
+
+
 def _number(name, x, least):
     n = index_of(x)
     if n is None:
@@ -161,19 +168,17 @@ def _tensor(kind, array):
     """The array of a mask as a tensor of the interface."""
     at = view("mask", array)
     shape, strides = tuple(at.shape), tuple(at.strides)
-    if kind == 7:  # ids: (L) or (B, L)
+    if kind == KIND.documents:  # ids: (L) or (B, L)
         if len(shape) == 1:
             shape, strides = (1, *shape), (shape[0], *strides)
         shape, strides = (shape[0], 1, 1, shape[1]), (strides[0], strides[0], strides[0], strides[1])
-    elif len(shape) > 4:
-        raise wrong("table", f"{len(shape)} axes", "at most 4")
     missing = 4 - len(shape)
-    return (at.data, *(1,) * missing, *shape, *(0,) * missing, *strides, at.code, 1)
+    return at.tensor((*(1,) * missing, *shape), (*(0,) * missing, *strides))
 
 
 def full() -> Mask:
     """Every key is visible."""
-    return Mask(0, text="full()")
+    return Mask(KIND.none, text="full()")
 
 
 def causal(align: str = "end") -> Mask:
@@ -184,33 +189,31 @@ def causal(align: str = "end") -> Mask:
         with offset= moves "end" along: offset is the position of query 0.
     """
     if align == "end":
-        return Mask(1, text="causal()")
+        return Mask(KIND.causal, text="causal()")
     if align == "start":
-        return Mask(3, -1, 0, text='causal(align="start")')
+        return Mask(KIND.band_from_start, -1, 0, text='causal(align="start")')
     raise wrong("align", f"the value {align!r}", '"end" or "start"')
 
 
 def window(left: int | None = None, right: int | None = None) -> Mask:
     """Keys from `left` positions before the query to `right` positions after it. None or -1: no limit."""
-    return Mask(2, _width("left", left), _width("right", right), text=("window", left, right))
+    return Mask(KIND.band, _width("left", left), _width("right", right), text=("window", left, right))
 
 
 def prefix(length: int) -> Mask:
     """The first `length` keys, and all keys up to the query's own position: prefix language models."""
-    return Mask(4, _number("length", length, 0), text=("prefix", length))
+    return Mask(KIND.prefix, _number("length", length, 0), text=("prefix", length))
 
 
 def sink_window(sinks: int, width: int) -> Mask:
     """The first `sinks` keys and the `width` last ones up to the query's position: StreamingLLM."""
-    return Mask(5, _number("sinks", sinks, 0), _number("width", width, 1), text=("sink_window", sinks, width))
+    return Mask(KIND.sink_window, _number("sinks", sinks, 0), _number("width", width, 1), text=("sink_window", sinks, width))
 
 
 def padding(lengths: Any) -> Mask:
     """The first lengths[b] keys of batch element b. lengths: (B), integers."""
-    x = _numbers("lengths", lengths)
-    if x.ndim != 1:
-        raise wrong("lengths", f"{x.ndim} axes", "1: a number for each batch element")
-    return Mask(6, x=x, text="padding(...)")
+    x = _checked_axes("lengths", _numbers("lengths", lengths), (1,), "1: a number for each batch element")
+    return Mask(KIND.padding, x=x, text="padding(...)")
 
 
 def documents(ids: Any, key_ids: Any = None) -> Mask:
@@ -222,11 +225,10 @@ def documents(ids: Any, key_ids: Any = None) -> Mask:
     x = _numbers("ids", ids, "iub")
     y = x if key_ids is None else _numbers("key_ids", key_ids, "iub")
     for name, a in (("ids", x), ("key_ids", y)):
-        if a.ndim not in (1, 2):
-            raise wrong(name, f"{a.ndim} axes", "1 or 2: (L) or (B, L)")
+        _checked_axes(name, a, (1, 2), "1 or 2: (L) or (B, L)")
     if (x.shape[0] if x.ndim == 2 else 1) != (y.shape[0] if y.ndim == 2 else 1):
         raise wrong("key_ids", f"the shape {y.shape}", f"as many batch elements as ids, of shape {x.shape}")
-    return Mask(7, x=x, y=y, text="documents(...)")
+    return Mask(KIND.documents, x=x, y=y, text="documents(...)")
 
 
 def from_cu_seqlens(cu_seqlens: Any, cu_seqlens_k: Any = None) -> Mask:
@@ -241,7 +243,7 @@ def from_cu_seqlens(cu_seqlens: Any, cu_seqlens_k: Any = None) -> Mask:
     for name, a in (("cu_seqlens", x), ("cu_seqlens_k", y)):
         if a.ndim != 1 or a.shape[0] < 1:
             raise wrong(name, f"the shape {a.shape}", "(sequences + 1)")
-    return Mask(8, x=x, y=y, text="from_cu_seqlens(...)")
+    return Mask(KIND.ragged, x=x, y=y, text="from_cu_seqlens(...)")
 
 
 setattr(documents, "from_cu_seqlens", from_cu_seqlens)
@@ -250,19 +252,16 @@ setattr(documents, "from_cu_seqlens", from_cu_seqlens)
 def block_sparse(table: Any, query_block: int, key_block: int) -> Mask:
     """Blocks of keys that blocks of queries see. table: (query blocks, key blocks) or with heads in front, bool."""
     x = numpy.ascontiguousarray(copied(bytes_of("table", table)))
-    if x.ndim not in (2, 3):
-        raise wrong("table", f"{x.ndim} axes", "2 or 3: (query blocks, key blocks), heads in front")
+    _checked_axes("table", x, (2, 3), "2 or 3: (query blocks, key blocks), heads in front")
     a, b = _number("query_block", query_block, 1), _number("key_block", key_block, 1)
-    return Mask(9, a, b, x=x, text=f"block_sparse(..., {a}, {b})")
+    return Mask(KIND.block_sparse, a, b, x=x, text=f"block_sparse(..., {a}, {b})")
 
 
 def visible(table: Any) -> Mask:
     """A table: True, or 1, where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
     length 1 are shared. A mask of keys (B, Lk), as tokenizers return it, is table[:, None, None]."""
-    x = copied(bytes_of("table", table))
-    if x.ndim > 4:
-        raise wrong("table", f"{x.ndim} axes", "at most 4")
-    return Mask(10, x=x, text="visible(...)")
+    x = _checked_axes("table", copied(bytes_of("table", table)), range(5), "at most 4")
+    return Mask(KIND.visible, x=x, text="visible(...)")
 
 
 def from_block_mask(block_mask: Any) -> Mask:
@@ -279,16 +278,6 @@ def from_block_mask(block_mask: Any) -> Mask:
 
 
 __all__ = [
-    "Mask",
-    "block_sparse",
-    "causal",
-    "documents",
-    "from_block_mask",
-    "from_cu_seqlens",
-    "full",
-    "padding",
-    "prefix",
-    "sink_window",
-    "visible",
-    "window",
+    "Mask", "block_sparse", "causal", "documents", "from_block_mask", "from_cu_seqlens", "full", "padding",
+    "prefix", "sink_window", "visible", "window",
 ]

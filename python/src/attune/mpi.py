@@ -24,8 +24,10 @@ import numpy
 
 from . import _abi
 from ._arrays import index_of, is_torch, wrong
-from ._calls import cotangents_of
+from ._calls import cotangents_of, names_of, returned
 from ._errors import CompileError
+from ._layout import RANKS_STEP as STEP
+from ._layout import TYPE
 from ._mpi_library import MpiLibrary, mpi4py_module
 from ._operator import Operator
 from .masks import Mask
@@ -33,8 +35,8 @@ from .masks import Mask
 #: "contiguous", "zigzag", or for each rank its intervals (first, last + 1).
 Shards = Union[str, Sequence[Iterable[Sequence[int]]]]
 
-_MATCH, _JOIN, _LEAVE, _FORWARD, _SAVE, _VJP, _FORGET = range(7)
-_STEPS = {_FORWARD: "a forward pass", _SAVE: "forward_and_save", _VJP: "vjp"}
+_RANKS = _abi.Layout("ranks").packer("step plan communicator library queries keys ranks rows gradients")
+_STEPS = {STEP.forward: "a forward pass", STEP.save: "forward_and_save", STEP.vjp: "vjp"}
 _PLANS = ("chosen", "ring", "states")
 _ORDERS = ("contiguous", "zigzag")
 _KINDS: dict[str, Callable[[str], Exception]] = {
@@ -104,40 +106,22 @@ class RanksOperator:
         return f"<{self.operator!r} on {self._comm.Get_size()} ranks>"
 
     def __call__(
-        self,
-        q: Any = None,
-        k: Any = None,
-        v: Any = None,
-        *,
-        mask: Optional[Mask] = None,
-        offset: Any = None,
-        threads: Optional[int] = None,
-        returns: Union[str, Sequence[str]] = ("out",),
-        layout: str = "bhld",
-        **named: Any,
+        self, q: Any = None, k: Any = None, v: Any = None, *, mask: Optional[Mask] = None, offset: Any = None,
+        threads: Optional[int] = None, returns: Union[str, Sequence[str]] = ("out",), layout: str = "bhld", **named: Any,
     ) -> Any:
         """The outputs for this rank's queries: one array, or a tuple in the order of `returns`.
 
         threads: of this rank; None shares the processors among the ranks of a machine. Other arguments are those of the
         operator. All ranks call it. Memory: two blocks of another rank, and a state for each of the rank's queries.
         """
-        return self._forward(_FORWARD, q, k, v, mask, offset, threads, layout, returns, named)[0]
+        return self._forward(STEP.forward, q, k, v, mask, offset, threads, layout, returns, named)[0]
 
     def forward_and_save(
-        self,
-        q: Any = None,
-        k: Any = None,
-        v: Any = None,
-        *,
-        mask: Optional[Mask] = None,
-        offset: Any = None,
-        threads: Optional[int] = None,
-        returns: Union[str, Sequence[str]] = ("out",),
-        layout: str = "bhld",
-        **named: Any,
+        self, q: Any = None, k: Any = None, v: Any = None, *, mask: Optional[Mask] = None, offset: Any = None,
+        threads: Optional[int] = None, returns: Union[str, Sequence[str]] = ("out",), layout: str = "bhld", **named: Any,
     ) -> tuple[Any, Saved]:
         """What a call returns, and what vjp() needs of this rank's rows. Arrays must not change before vjp()."""
-        return self._forward(_SAVE, q, k, v, mask, offset, threads, layout, returns, named)
+        return self._forward(STEP.save, q, k, v, mask, offset, threads, layout, returns, named)
 
     def vjp(
         self,
@@ -166,50 +150,46 @@ class RanksOperator:
             memory, results, _ = call.gradient_block(by, places)
             return _Prepared(call, self._function(call), results, memory)
 
-        ready = self._ready(_VJP, prepare)
-        self._run(_VJP, ready, saved.rows, ctypes.addressof(ready.gradients))
+        ready = self._ready(STEP.vjp, prepare)
+        self._run(STEP.vjp, ready, saved.rows, ctypes.addressof(ready.gradients))
         return self.operator._by_path(ready.results)
 
     def free(self) -> None:
         """Frees the duplicates of the communicator. All ranks call it; no call may follow."""
         for code, joined in self._joined.items():
-            self._run_library(self._function_of(code), _LEAVE, ranks=joined)
+            self._run_library(self._function_of(code), STEP.leave, ranks=joined)
         self._joined = {}
         self._comm.Free()
 
     def _forward(self, step: int, q: Any, k: Any, v: Any, mask: Any, offset: Any, *more: Any) -> Any:
         """The outputs, and the Saved of the call if the step makes it."""
         threads, layout, returns, named = more
-        one = isinstance(returns, str)
 
         def prepare() -> _Prepared:
             for x in (q, k, v, *named.values()):
                 if is_torch(x) and x.requires_grad:
                     found = "a tensor that requires gradients"
                     raise wrong("the call", found, "detach(); forward_and_save() and vjp() are for gradients")
-            if not one and not isinstance(returns, (tuple, list)):
-                raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
             own = self._threads if threads is None else threads
             call = self.operator._call(q, k, v, mask, offset, own, layout, named)
-            outputs = call.blank_outputs((returns,) if one else tuple(returns))
+            outputs = call.blank_outputs(names_of(returns))
             return _Prepared(call, self._function(call), outputs)
 
         ready = self._ready(step, prepare)
         rows = ctypes.c_void_p()
         self._run(step, ready, rows)
-        outputs = ready.results[0] if one or len(ready.results) == 1 else tuple(ready.results)
-        return outputs, Saved(self, ready.call, rows, ready.function) if step == _SAVE else None
+        return returned(ready.results), Saved(self, ready.call, rows, ready.function) if step == STEP.save else None
 
     def _function(self, call: Any) -> Any:
         """The function of the library for the type of a call."""
-        if call.code not in (0, 1):
+        if call.code not in (TYPE.float32, TYPE.float64):
             raise wrong("the call", f"the type {_abi.TYPES[call.code]}", "float32 or float64: widen the arrays")
         return self._function_of(call.code)
 
     def _function_of(self, code: int) -> Any:
         run = self.operator._companions.run("mpi", code, against=self._library)
         if code not in self._joined:
-            self._run_library(run, _MATCH)
+            self._run_library(run, STEP.match)
         return run
 
     def _ready(self, step: int, prepare: Callable[[], _Prepared]) -> _Prepared:
@@ -234,7 +214,7 @@ class RanksOperator:
         code = ready.call.code
         if code not in self._joined:
             joined = ctypes.c_void_p()
-            self._run_library(ready.function, _JOIN, ranks=joined)
+            self._run_library(ready.function, STEP.join, ranks=joined)
             self._joined[code] = joined
         return ready
 
@@ -255,13 +235,9 @@ class RanksOperator:
     ) -> None:
         """Runs a step of attune_mpi_1(): c_abi.h, attune_ranks."""
         identity = ctypes.create_string_buffer(self._library.identity.encode())
-        memory = ctypes.create_string_buffer(_abi.RANKS.size)
-        handle = self._comm.py2f() if step == _JOIN else 0
+        handle = self._comm.py2f() if step == STEP.join else 0
         places = [0 if x is None else ctypes.addressof(x) for x in (ranks, rows)]
-        _abi.RANKS.pack_into(
-            memory, 0, step, self._plan, handle, 0, ctypes.addressof(identity), *shards, *places, gradients
-        )
-        run(call, ctypes.addressof(memory))
+        run(call, _RANKS.pack(step, self._plan, handle, ctypes.addressof(identity), *shards, *places, gradients))
 
 
 class Saved:
@@ -269,7 +245,7 @@ class Saved:
 
     def __init__(self, of: RanksOperator, call: Any, rows: ctypes.c_void_p, function: Any) -> None:
         self.of, self.call, self.rows = of, call, rows
-        weakref.finalize(self, of._run_library, function, _FORGET, rows=rows).atexit = False
+        weakref.finalize(self, of._run_library, function, STEP.forget, rows=rows).atexit = False
 
     def __repr__(self) -> str:
         return f"<saved rows of {self.of!r}>"

@@ -28,8 +28,7 @@ import math
 import re
 from typing import Mapping, Optional, Sequence, Union
 
-from ._contractions import Contraction, feature_sum, listed, ordered_sum, read_at, rotary
-from ._errors import ExpressionError
+from ._contractions import Contraction, feature_sum, listed, ordered_sum, read_at, rotary, wrong_policy
 from ._expression import FUNCTIONS, translate
 
 _ROW = ("position", "visible", "log_visible", "keys", "inverse_sqrt_width")
@@ -55,25 +54,21 @@ class Policy:
         return f"<attune policy, {self.role}>"
 
 
-def _wrong(what, why):
-    return ExpressionError(f"attune: policy.{what}: {why}", part=what)
-
-
 def _checked_parameters(what, parameters, domains, taken):
     parameters = dict(parameters or {})
     for name, x in parameters.items():
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-            raise _wrong(what, f"the parameter {name!r}: a name has letters, digits and _, and begins with a letter")
+            raise wrong_policy(what, f"the parameter {name!r}: a name has letters, digits and _, and begins with a letter")
         if name in FUNCTIONS or name in taken:
-            raise _wrong(what, f"the parameter {name!r} has the name of something else: {', '.join(sorted(taken))}")
+            raise wrong_policy(what, f"the parameter {name!r} has the name of something else: {', '.join(sorted(taken))}")
         if isinstance(x, bool) or not isinstance(x, (int, float)) or x != x:
-            raise _wrong(what, f"the parameter {name} has the value {x!r}; expected a number, its default")
+            raise wrong_policy(what, f"the parameter {name} has the value {x!r}; expected a number, its default")
     domains = dict(domains or {})
     for name, domain in domains.items():
         if name not in parameters:
-            raise _wrong(what, f"domains has {name!r}; the parameters are {', '.join(parameters) or 'none'}")
+            raise wrong_policy(what, f"domains has {name!r}; the parameters are {', '.join(parameters) or 'none'}")
         if domain not in _DOMAINS:
-            raise _wrong(what, f"the domain of {name} is {domain!r}; expected one of {', '.join(_DOMAINS)}")
+            raise wrong_policy(what, f"the domain of {name} is {domain!r}; expected one of {', '.join(_DOMAINS)}")
     return parameters, domains
 
 
@@ -124,7 +119,7 @@ def _policy(
             outside.append("\n".join([*lines, "  }", "};", ""]))
     for name in parameters:
         if name not in used:
-            raise _wrong(what, f"no expression uses the parameter {name}")
+            raise wrong_policy(what, f"no expression uses the parameter {name}")
     fields = [(f"p_{name}", f"r.logit(p_{name})" if name in logits else f"r(p_{name})") for name in parameters]
     fields += [(f"r_{name}", f"r.{name}") for name in row if name in used]
     fields += [field for name, field in (fields_of or {}).items() if name in used and field not in fields]
@@ -187,25 +182,25 @@ def normalizer(
     that is added to the weight of every visible key.
     """
     if divided_by not in _DIVISORS:
-        raise _wrong("normalizer", f"divided_by is {divided_by!r}; expected one of {', '.join(_DIVISORS)}")
+        raise wrong_policy("normalizer", f"divided_by is {divided_by!r}; expected one of {', '.join(_DIVISORS)}")
     masses = [(label, text) for label, text in (("ground", ground), ("constant", constant)) if text is not None]
     levels = (logits,) if isinstance(logits, str) else tuple(logits)
     for name in levels:
         if name not in (parameters or {}):
             there = ", ".join(parameters or {}) or "none"
-            raise _wrong("normalizer", f"logits has {name!r}; the parameters are {there}")
+            raise wrong_policy("normalizer", f"logits has {name!r}; the parameters are {there}")
     used: set = set()
     for text in (earned, *(text for _, text in masses)):
         used |= _probe("normalizer", text, {"a", "m", "zero"}, parameters)[1]
     relative = "m" in used
     if ground_value and not masses:
-        raise _wrong("normalizer", "ground_value needs a mass that weights it: constant or ground")
+        raise wrong_policy("normalizer", "ground_value needs a mass that weights it: constant or ground")
     if masses and divided_by != "sum":
-        raise _wrong("normalizer", f'constant and ground belong to a sum of masses, and divided_by is "{divided_by}"')
+        raise wrong_policy("normalizer", f'constant and ground belong to a sum of masses, and divided_by is "{divided_by}"')
     if relative and divided_by != "sum":
-        raise _wrong("normalizer", f'masses relative to m are divided by their sum, not by "{divided_by}": leave out m')
+        raise wrong_policy("normalizer", f'masses relative to m are divided by their sum, not by "{divided_by}": leave out m')
     if relative and (weight_factor is not None or uniform_share is not None):
-        raise _wrong("normalizer", "weight_factor and uniform_share need masses that are not relative: leave out m")
+        raise wrong_policy("normalizer", "weight_factor and uniform_share need masses that are not relative: leave out m")
     traits = [f".divided_by = divisor::{divided_by}"]
     if not relative:
         traits.append(".reference = mass_reference::none")
@@ -223,7 +218,7 @@ def normalizer(
         known_levels = [*(["x_zero"] if "zero" in used else []), *(f"p_{name}" for name in levels)]
         if not known_levels:
             why = "constant and ground relative to m need the logit that they have: zero, or one of logits"
-            raise _wrong("normalizer", why)
+            raise wrong_policy("normalizer", why)
         largest = known_levels[0]
         for level in known_levels[1:]:
             largest = f"T(math::larger({largest}, {level}))"
@@ -301,7 +296,7 @@ def gate(
     of_pair = listed("gate", contractions)
     for x in of_pair:
         if x.name == "given_scores" or x.before:
-            raise _wrong("gate", f"{x.name} belongs to a kernel")
+            raise wrong_policy("gate", f"{x.name} belongs to a kernel")
     return _of_contractions("gate", "gate", "gate", of_pair, ("score",), expression, parameters, domains)
 
 
@@ -320,7 +315,7 @@ def weight_gate(
     """
     contractions = () if contraction is None else listed("weight_gate", contraction)
     if len(contractions) > 1:
-        raise _wrong("weight_gate", "one contraction is allowed")
+        raise wrong_policy("weight_gate", "one contraction is allowed")
     return _of_contractions("weight_gate", "weight_gate", "factor", contractions, (), factor, parameters, domains)
 
 
@@ -379,18 +374,6 @@ def output_gate(factor: str, *, parameters: _Parameters = None, domains: _Domain
 
 
 __all__ = [
-    "Policy",
-    "feature_sum",
-    "gate",
-    "kernel",
-    "length_scale",
-    "normalizer",
-    "ordered_sum",
-    "output_gate",
-    "read_at",
-    "rotary",
-    "score_map",
-    "term",
-    "value_gate",
-    "weight_gate",
+    "Policy", "feature_sum", "gate", "kernel", "length_scale", "normalizer", "ordered_sum", "output_gate",
+    "read_at", "rotary", "score_map", "term", "value_gate", "weight_gate",
 ]

@@ -7,17 +7,21 @@
 """
 
 import ctypes
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 
 from . import _abi
-from ._arrays import index_of, is_array, is_torch, wrong
-from ._oracle import operator_of
+from ._arrays import index_of, is_array, is_torch, on_host, wrong
+from ._calls import Call
+from ._layout import TYPE
+from ._presets import operator_of
 from ._verdict import _demanded, is_torch_type, type_named, verdict
 
 _EXTENTS = "batch heads key_heads value_heads queries keys axes width value_width gate_width position_width".split()
+_PROBES = _abi.Layout("probes").packer(" ".join([*_EXTENTS, "seed receive"]))
 
 
 class Probe:
@@ -55,7 +59,7 @@ class _Arrays:
     """How the numbers of probes become arrays of the kernel."""
 
     def __init__(self, dtype, arrays, device):
-        self.code = 0 if dtype is None else type_named("dtype", dtype)
+        self.code = TYPE.float32 if dtype is None else type_named("dtype", dtype)
         if arrays is None:
             of_numpy = isinstance(dtype, (type, numpy.dtype)) and not is_torch_type(dtype)
             arrays = "numpy" if of_numpy or not _has_torch() else "torch"
@@ -64,7 +68,7 @@ class _Arrays:
         self.kind, self.device = arrays, device
         self.dtype = dtype
         if arrays == "numpy":
-            if self.code == 2 and isinstance(dtype, str):
+            if self.code == TYPE.bfloat16 and isinstance(dtype, str):
                 raise wrong("dtype", f"the value {dtype!r}", 'a type of NumPy, or arrays="torch": NumPy has no bfloat16')
             if device is not None:
                 raise wrong("device", f"the value {device!r}", 'None, or arrays="torch"')
@@ -152,10 +156,9 @@ def probes(
             setattr(one, name, x)
 
     function = _abi.TENSOR_RECEIVER(receive)
-    memory = ctypes.create_string_buffer(_abi.PROBES.size)
-    _abi.PROBES.pack_into(memory, 0, *extents.values(), seed, ctypes.cast(function, ctypes.c_void_p).value)
+    memory = _PROBES.pack(*extents.values(), seed, ctypes.cast(function, ctypes.c_void_p).value)
     blank = _blank_call(operator, mask, offset, named)
-    operator._companions.run("probes")(blank.address, ctypes.addressof(memory))
+    operator._companions.run("probes")(blank.address, memory)
     if not found:
         raise wrong("probes", "no probe that fits", "a mask and parameters that fit batch, heads, queries and keys")
     return list(found.values())
@@ -164,8 +167,9 @@ def probes(
 def _copied(at):
     """A tensor of the interface, which is dense, as a NumPy array."""
     data, *rest = _abi.TENSOR.unpack(ctypes.string_at(at, _abi.TENSOR.size))
-    count = numpy.prod(rest[:4])
-    return numpy.frombuffer(ctypes.string_at(data, int(count) * 8), numpy.float64).reshape(rest[:4]).copy()
+    shape = rest[:4]
+    size = math.prod(shape) * numpy.dtype(numpy.float64).itemsize
+    return numpy.frombuffer(ctypes.string_at(data, size), numpy.float64).reshape(shape).copy()
 
 
 def _turned(operator, name, x, layout):
@@ -183,13 +187,8 @@ def _blank_call(operator, mask, offset, named):
     """A call with the operator's mask and parameters, and the smallest inputs."""
     d = operator._description
     kind = numpy.dtype("float64" if "float64" in d.types else "float32")
-    shape = {"ground": (1, 1, 1, 1)}
-    fields = {name: numpy.zeros(shape.get(side, (1, 1, 1, 1)), kind) for name, side in zip(d.fields, d.sides)}
-    named = {name: x for name, x in named.items() if name not in fields}
-    from ._calls import Call
-    from ._arrays import on_host
-
-    named = {name: on_host(x) if is_array(x) else x for name, x in named.items()}
+    fields = {name: numpy.zeros((1, 1, 1, 1), kind) for name in d.fields}
+    named = {name: on_host(x) if is_array(x) else x for name, x in named.items() if name not in fields}
     return Call(operator, fields, named, mask, offset, 1, "bhld")
 
 

@@ -16,52 +16,35 @@ torch.compile(fullgraph=True), dynamic lengths, torch.export, torch.jit.trace an
 forward-mode derivatives are refused.
 """
 
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+from torch import Tensor
+
 from .. import _presets
 from .._operator import Operator
-from . import _call
+from . import _call, _functions
 from ._drop_in import register_with_transformers, scaled_dot_product_attention
 from ._modules import Attention, MultiheadAttention
 
 
-def attend(operator, q=None, k=None, v=None, **named):
+def attend(
+    operator: Operator, q: Optional[Tensor] = None, k: Optional[Tensor] = None, v: Optional[Tensor] = None, **named: Any
+) -> Any:
     """The outputs of any operator, a preset or one of attune.compile, with gradients. Arguments: attune.Operator."""
     return _call.call(operator, q, k, v, **named)
 
 
-def _function(name):
-    operator = _presets.op(name)
-
-    def preset(q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
-        if not named:
-            found = _call.quick(operator, q, k, v, mask, offset, threads, layout, returns)
-            if found is not None:
-                return found[0] if len(found) == 1 else tuple(found)
-        return _call.call(
-            operator, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named
-        )
-
-    preset.__name__ = preset.__qualname__ = name
-    preset.__doc__ = operator.__doc__
-    return preset
-
-
-def __getattr__(name):
-    if name.startswith("_"):
-        raise AttributeError(name)
-    if name not in _presets.library().operators:
-        raise AttributeError(f"attune.torch has no {name!r}; presets: {', '.join(_presets.names())}")
-    found = globals()[name] = _function(name)  # the next look-up does not come here
+def __getattr__(name: str) -> _functions.Preset:
+    found = globals()[name] = getattr(_functions, name)  # the next look-up does not come here
     return found
 
 
-def __dir__():
+def __dir__() -> List[str]:
     return sorted({*globals(), *_presets.names()})
 
 
 __all__ = [
-    "Attention",
-    "MultiheadAttention",
-    "attend",
-    "register_with_transformers",
-    "scaled_dot_product_attention",
+    "Attention", "MultiheadAttention", "attend", "register_with_transformers", "scaled_dot_product_attention",
 ]

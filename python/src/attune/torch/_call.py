@@ -7,9 +7,8 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _cuda
-from .._abi import Error
 from .._arrays import is_array, refuse_nested, wrong
-from .._calls import no_argument
+from .._calls import names_of, no_argument, returned
 from .._operator import Operator
 from . import _library, _passes
 
@@ -99,7 +98,7 @@ class _Eager(torch.autograd.Function):
     def backward(ctx, *cotangents):
         *tensors, saved = ctx.saved_tensors
         needed = ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():  # create_graph=True
+        if torch.is_grad_enabled():  # create_graph=True, torch.func
             return (None, *_Pull.apply(ctx.spec, needed, len(cotangents), *cotangents, *tensors, saved))
         return (None, *_backward(ctx.spec, tensors, saved, cotangents, needed))
 
@@ -117,13 +116,7 @@ class _Attend(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(output[-1], *(x for x, name in zip(output, ctx.spec.returns) if name == "threshold"))
 
-    @staticmethod
-    def backward(ctx, *cotangents):
-        *tensors, saved = ctx.saved_tensors
-        needed = ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():  # create_graph=True, torch.func
-            return (None, *_Pull.apply(ctx.spec, needed, len(cotangents) - 1, *cotangents[:-1], *tensors, saved))
-        return (None, *_backward(ctx.spec, tensors, saved, cotangents[:-1], needed))
+    backward = staticmethod(_Eager.backward)  # the last cotangent, of the saved rows, has no name in spec.returns
 
     @staticmethod
     def vmap(info, in_dims, spec, *tensors):
@@ -227,8 +220,7 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
     """The outputs of an operator, with gradients by every tensor that requires them. See attune.Operator."""
     if not isinstance(operator, Operator):
         raise wrong("operator", f"the type {type(operator).__name__}", 'an operator: attune.op("softmax")')
-    one = isinstance(returns, str)
-    returns = (returns,) if one else tuple(returns)
+    returns = names_of(returns)
     d = operator._description
     names, tensors, numbers, drawn = [], [], {}, []
     if len(named) > 1:
@@ -279,7 +271,4 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             outputs = _Eager.apply(spec, *tensors)
         else:
             outputs = run.forward(spec, tensors, False)[0]
-    return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
-
-
-__all__ = ["Error", "call"]
+    return returned(outputs)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from .. import masks
-from .. import torch as functions  # the preset as a function, also where a compiler meets it first
 from .._arrays import wrong
+from . import _functions as functions  # the preset as a function, also where a compiler meets it first
 from ._call import _autocast
 
 _CAUSAL = masks.causal(align="start")

@@ -2,12 +2,12 @@
 # Copyright (c) 2026 The attune authors
 """Calls as operators of torch.library, which torch.compile, make_fx and torch.jit.trace record."""
 
-from typing import List
-
 import torch
 
 from .. import _compile, _presets
 from .._arrays import is_array, wrong
+from .._calls import output_shape
+from .._layout import MASK_KIND
 from ..masks import Mask
 from . import _passes
 
@@ -64,43 +64,27 @@ def _packed(mask, to, arrays):
 
 def _unpacked(numbers, arrays):
     kind = next(numbers)
-    if kind >= 100:
+    if kind in (MASK_KIND.both, MASK_KIND.either):
         return Mask(kind, parts=(_unpacked(numbers, arrays), _unpacked(numbers, arrays)))
     a, b, x, y = (next(numbers) for _ in range(4))
     return Mask(kind, a, b, *(None if at < 0 else arrays[at] for at in (x, y)))
 
 
-@torch.library.custom_op("attune::attend", mutates_args=())
-def _attend(
-    tensors: List[torch.Tensor],
-    arrays: List[torch.Tensor],
-    numbers: torch.Tensor,
-    operator: str,
-    names: str,
-    mask: List[int],
-    options: List[int],
-    returns: str,
-) -> List[torch.Tensor]:
-    outputs, saved = _passes.forward(_spec_of(arrays, numbers, operator, names, mask, options, returns), tensors, True)
+# Arguments of the operators. Those behind `tensors` are what _spec_of takes.
+_ARGUMENTS = "Tensor[] tensors, Tensor[] arrays, Tensor numbers, str operator, str names, int[] mask, int[] options, str returns"
+_OF_GRADIENTS = "Tensor saved, Tensor[] cotangents, str given, int[] needed"
+
+
+@torch.library.custom_op("attune::attend", mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor[]")
+def _attend(tensors, *plain):
+    outputs, saved = _passes.forward(_spec_of(*plain), tensors, True)
     return [*outputs, saved]
 
 
-@torch.library.custom_op("attune::attend_backward", mutates_args=())
-def _attend_backward(
-    tensors: List[torch.Tensor],
-    arrays: List[torch.Tensor],
-    numbers: torch.Tensor,
-    operator: str,
-    names: str,
-    mask: List[int],
-    options: List[int],
-    returns: str,
-    saved: torch.Tensor,
-    cotangents: List[torch.Tensor],
-    given: str,
-    needed: List[int],
-) -> List[torch.Tensor]:
-    s = _spec_of(arrays, numbers, operator, names, mask, options, returns)
+@torch.library.custom_op("attune::attend_backward", mutates_args=(), schema=f"({_ARGUMENTS}, {_OF_GRADIENTS}) -> Tensor[]")
+def _attend_backward(tensors, *rest):
+    *plain, saved, cotangents, given, needed = rest
+    s = _spec_of(*plain)
     by = dict(zip(given.split(","), cotangents))
     wanted = [n in needed for n in range(len(tensors))]
     found = _passes.backward(s, tensors, saved, [by.get(name) for name in s.returns], wanted)
@@ -109,46 +93,30 @@ def _attend_backward(
 
 def _rows_of(d, names, blhd, tensors):
     """(B, H, Lq, Dv), from shapes alone."""
-    batch, heads, queries, values = 1, 1, 1, 0
+    shapes = [None] * len(d.fields)
     for name, x in zip(names, tensors):
-        if name not in d.fields:
-            continue
-        side = d.sides[d.fields.index(name)]
-        if side == "pair":
-            shape = (*(1,) * (4 - x.dim()), *x.shape)
-        elif side == "ground" or name == "output_gate":
-            continue
-        else:
-            shape = (x.shape[0], x.shape[2], x.shape[1], *x.shape[3:]) if blhd else tuple(x.shape)
-        if name == "v":
-            values = shape[3]
-        if side == "query":
-            batch, heads, queries = shape[:3]
-        elif side == "pair" and "q" not in names and "sort_q" not in names:
-            heads, queries = shape[1], shape[2]
-        elif side == "key" and "q" not in names and "sort_q" not in names:
-            batch = shape[0]
-    return batch, heads // d.heads_each, queries, values
+        if name in d.fields:
+            n, shape = d.fields.index(name), tuple(x.shape)
+            if d.sides[n] in ("query", "key") and blhd:
+                shape = (shape[0], shape[2], shape[1], *shape[3:])
+            shapes[n] = (*(1,) * (4 - len(shape)), *shape) if d.sides[n] == "pair" else shape
+    return d.rows(shapes)
 
 
 @_attend.register_fake
 def _(tensors, arrays, numbers, operator, names, mask, options, returns):
     op, first, blhd = _operator(operator), tensors[0], options[0] == 1
-    b, h, q, w = _rows_of(op._description, names.split(";")[0].split(","), blhd, tensors)
+    b, h, q, w = rows = _rows_of(op._description, names.split(";")[0].split(","), blhd, tensors)
+    kinds = {"out": first.dtype}
     narrow = torch.float64 if first.dtype == torch.float64 else torch.float32
-    out = []
-    for name in returns.split(","):
-        if name == "out":
-            out.append(first.new_empty((b, q, h, w) if blhd else (b, h, q, w)))
-        else:
-            out.append(first.new_empty((b, h, q), dtype=narrow))
+    out = [first.new_empty(output_shape(x, rows, blhd), dtype=kinds.get(x, narrow)) for x in returns.split(",")]
     per_value, per_row = op._saved_per_row()
     return [*out, first.new_empty((b * h * q * (w * per_value + per_row),), dtype=narrow)]
 
 
 @_attend_backward.register_fake
-def _(tensors, arrays, numbers, operator, names, mask, options, returns, saved, cotangents, given, needed):
-    return [torch.empty_like(tensors[n], memory_format=torch.contiguous_format) for n in needed]
+def _(tensors, *rest):
+    return [torch.empty_like(tensors[n], memory_format=torch.contiguous_format) for n in rest[-1]]
 
 
 def _setup(ctx, inputs, output):

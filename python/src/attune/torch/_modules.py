@@ -10,15 +10,11 @@ from typing import Any, Mapping
 import torch
 from torch import Tensor, nn
 
-from .. import _presets
 from .._arrays import wrong
 from .._operator import Operator
+from .._presets import operator_of
 from ..masks import Mask
 from . import _call
-
-
-def _operator(op):
-    return op if isinstance(op, Operator) else _presets.op(op)
 
 
 class Attention(nn.Module):
@@ -40,7 +36,7 @@ class Attention(nn.Module):
         self, op: str | Operator, heads: int, parameters: Mapping[str, Any] | None = None, mask: Mask | None = None
     ):
         super().__init__()
-        self.op, self.heads, self.mask = _operator(op), heads, mask
+        self.op, self.heads, self.mask = operator_of(op), heads, mask
         if parameters is None:
             parameters = {path: start for path, start in self.op.parameters.items() if start is not None}
         self._has_dropout = {"rate", "seed"} <= self.op.constants.keys()

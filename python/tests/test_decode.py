@@ -128,6 +128,19 @@ def test_principled(rng):
         np.testing.assert_allclose(x, want, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.compiles
+def test_fold(rng):
+    op = attune.compile_operator("fold(attention(kernel::dot_product{}, m), {1.0, -0.5})", dtypes="float64")
+    assert op.decodes
+    lengths = np.array([21, 40])
+    q, k, v = (rng.standard_normal((2, h, n, 8)) for h, n in ((4, 1), (2, 40), (2, 40)))
+    (k_pages, v_pages), table = in_pages(rng, (k, v), lengths, 8)
+    got = op.decode(q, k_pages, v_pages, table, lengths)
+    assert got.shape == (2, 2, 1, 8)
+    for x, want in zip([got], one_by_one(op, {"q": q}, (k, v), lengths)):
+        np.testing.assert_allclose(x, want, rtol=1e-12, atol=1e-12)
+
+
 def test_bits_do_not_depend_on_threads_or_pages(rng):
     op = attune.op("softmax")
     lengths = np.array([5000, 3100])

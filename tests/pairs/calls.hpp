@@ -26,20 +26,22 @@ inline constexpr bool has_jvp = tells_queries<Op> && Op::normalizer_is.family ==
 template <class Op>
 inline constexpr bool always = true;
 template <class Op>
-inline constexpr bool decodes_few_bits = offers_call<cpu<>, call_kind::decode, Op> && reads_no_pairs<Op>;
+inline constexpr bool decodes = offers_call<cpu<>, call_kind::decode, Op>;
+template <class Op>
+inline constexpr bool decodes_few_bits = decodes<Op> && reads_no_pairs<Op>;
 
 // clang-format off: a line, a call
 #define ATTUNE_PAIRS_CALLS(CALL) \
   CALL(cpu_double, forward, always<Op>) \
   CALL(cpu_double, vjp, tells_queries<Op>) \
   CALL(cpu_double, jvp, has_jvp<Op>) \
-  CALL(cpu_double, decode, offers_call<cpu<>, call_kind::decode, Op>) \
-  CALL(cpu_double, paged_decode, offers_call<cpu<>, call_kind::decode, Op>) \
+  CALL(cpu_double, decode, decodes<Op>) \
+  CALL(cpu_double, paged_decode, decodes<Op>) \
   CALL(cpu_double, split, has_states<Op>) \
   CALL(cpu_double, statistics, tells_queries<Op>) \
   CALL(cpu_float, forward, always<Op>) \
   CALL(cpu_float, vjp, tells_queries<Op>) \
-  CALL(cpu_float, decode, offers_call<cpu<>, call_kind::decode, Op>) \
+  CALL(cpu_float, decode, decodes<Op>) \
   CALL(cpu_bfloat16, forward, reads_no_pairs<Op>) \
   CALL(cpu_bfloat16, decode, decodes_few_bits<Op>) \
   CALL(cpu_float16, forward, reads_no_pairs<Op>) \

@@ -333,7 +333,7 @@ struct row_of {
     }
     cpu<double> const exec{serial{}};
     outputs_of<double>(executor::cpu_double, call::forward, [&](auto const& to) { forward(exec, op, in<view>(), to); });
-    if constexpr (offers_call<cpu<>, call_kind::decode, Op>) {
+    if constexpr (decodes<Op>) {
       outputs_of<double>(executor::cpu_double, call::decode, [&](auto const& to) { decode(exec, op, in<view>(), to); });
       outputs_of<double>(executor::cpu_double, call::paged_decode, [&](auto const& to) { paged(exec, to); });
     }
@@ -373,7 +373,7 @@ struct row_of {
       cpu<float> const exec{serial{}};
       using floats = tensor<float const>;
       outputs_of<float>(Second, call::forward, [&](auto const& to) { forward(exec, op, in<floats>(), to); });
-      if constexpr (offers_call<cpu<>, call_kind::decode, Op>)
+      if constexpr (decodes<Op>)
         outputs_of<float>(Second, call::decode, [&](auto const& to) { decode(exec, op, in<floats>(), to); });
       if constexpr (tells_queries<Op>)
         made(Second, call::vjp,

@@ -176,10 +176,10 @@ struct cpu_float8_cache {
   using instead = cpu<T, Arch>;     ///< what offers more
   /// The calls. Scores, gates and biases given per pair are not read from 8 bits.
   static constexpr call_table offers = [] {
-    constexpr offer single = without(every_operator, &offer::folds, &offer::mixtures, &offer::pair_inputs);
+    constexpr offer forwards = without(every_operator, &offer::mixtures, &offer::pair_inputs);
     call_table x;
-    x.forward = single;
-    x.decode = x.paged_decode = without(single, &offer::candidate_sets, &offer::ordered_sums, &offer::value_gates);
+    x.forward = forwards;
+    x.decode = x.paged_decode = without(forwards, &offer::candidate_sets, &offer::ordered_sums, &offer::value_gates);
     return x;
   }();
 
@@ -282,11 +282,11 @@ cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
   return to;
 }
 
-template <class E, class T, class Arch, class Op>
+template <class E, class T, class Arch, class Op, class S>
 void forward_rows(engine, cpu_float8_cache<E, T, Arch> const& exec, Op const& op,
-                  inputs<Op, float8_view<T, E>> const& in, problem_shape const& p, outputs<Op, T> const& out,
+                  inputs<Op, float8_view<T, E>> const& in, problem_shape const& p, outputs<Op, S> const& out,
                   attune::detail::heads_served const&) {
-  stored_run<float8_view<T, E>, T, Arch, Op>(of_floats(exec), op, in, p, out)();
+  stored_run<float8_view<T, E>, S, Arch, Op>(of_floats(exec), op, in, p, out)();
 }
 
 template <class Op, class View>
@@ -298,9 +298,9 @@ page_table const* pages_of(attune::detail::paged_cache<Op, View> const& cache) {
   return &cache.pages;
 }
 /// Results are bitwise the same from pages as from one piece if pages hold a multiple of 64 keys.
-template <class E, class T, class Arch, class Op, class Cache>
+template <class E, class T, class Arch, class Op, class Cache, class S>
 void decode_rows(engine, cpu_float8_cache<E, T, Arch> const& exec, Op const& op, Cache const& cache,
-                 problem_shape const& p, outputs<Op, T> const& out) {
+                 problem_shape const& p, outputs<Op, S> const& out) {
   widened_resident<Op, float8_view<T, E>> const resident(cache.whole());
   converted_keys<Op, float8_view<T, E>> const keys(cache.in, pages_of(cache), resident(), p,
                                                    decode_tiling<float, Arch>::block);

@@ -122,6 +122,7 @@ void check_operators() {
     plain(attention(kernel::dot_product{}, mask::causal{}));
     plain(attention(kernel::rbf{4.0}));
     plain(attention(kernel::dot_product{}, normalizer::sparsemax{}));
+    plain(fold({1.0, -0.25}, attention(kernel::dot_product{}, mask::causal{}), attention(kernel::rbf{4.0})));
     auto const gated = principled_attention({-1.0, 0.2, 0.3}, mask::causal{});
     check<E, T>(gated, queries, keys, [&]<class View>(auto const& p, View q, View k, View v, View gate_q, View gate_k) {
       return inputs<std::remove_const_t<decltype(gated)>, View>{

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/exec/reference/fold.hpp>
 #include <attune/operators/presets.hpp>

@@ -162,8 +162,7 @@ auto jvp_of_fold(Exec const& exec, Op const& folded, inputs<Op, typename Exec::m
                  policy_direction const& direction) {
   using T = number_of<Exec>;
   using view = typename Exec::view;
-  auto const values =
-      make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset, in.offsets);
+  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset, in.offsets);
   folded_call<Exec, Op> const call("jvp", exec, folded, values, folded_shape("jvp", values));
   shape const& out = call.layout().out;
   folded_direction<Op> const moves(folded, direction);

@@ -116,23 +116,26 @@ constexpr bool require_offer() {
   constexpr offer x = Exec::offers.of(Call);
   static_assert(x.operators, "attune: this executor (Exec) does not offer this call (Call): use another one (Instead)");
   if constexpr (is_fold<Op>) {
-    static_assert(x.folds || !x.operators,
-                  "attune: this call (Call) of this executor (Exec) takes no folds: call it for an operator of the fold");
+    static_assert(
+        x.folds || !x.operators,
+        "attune: this call (Call) of this executor (Exec) takes no folds: call it for an operator of the fold");
   } else if constexpr (is_mixture<Op>) {
     static_assert(x.mixtures || !x.operators,
                   "attune: this call (Call) of this executor (Exec) takes no mixtures: call it for each operator with "
                   "its own heads");
   } else if constexpr (x.operators) {
-    static_assert(x.candidate_sets || Op::normalizer_is.family != row_family::sparse_support,
-                  "attune: this call (Call) of this executor (Exec) takes no candidate sets (sparsemax, entmax, top-k): "
-                  "use another executor (Instead), or forward()");
+    static_assert(
+        x.candidate_sets || Op::normalizer_is.family != row_family::sparse_support,
+        "attune: this call (Call) of this executor (Exec) takes no candidate sets (sparsemax, entmax, top-k): "
+        "use another executor (Instead), or forward()");
     static_assert(x.extremes || Op::normalizer_is.family != row_family::range_weighted,
                   "attune: this call (Call) of this executor (Exec) takes no self-adjusted rows: use another executor "
                   "(Instead)");
-    static_assert(x.ordered_sums || !has_ordered_sums<Op>,
-                  "attune: this call (Call) of this executor (Exec) takes no ordered sums, which need all keys of a row "
-                  "in one piece: use another executor (Instead), or forward(). See "
-                  "docs/reference/policies.md#ordered-sums");
+    static_assert(
+        x.ordered_sums || !has_ordered_sums<Op>,
+        "attune: this call (Call) of this executor (Exec) takes no ordered sums, which need all keys of a row "
+        "in one piece: use another executor (Instead), or forward(). See "
+        "docs/reference/policies.md#ordered-sums");
     static_assert(x.value_gates || !Op::has_value_gate,
                   "attune: this call (Call) of this executor (Exec) takes no value gates: use another executor "
                   "(Instead), or forward()");

@@ -44,19 +44,21 @@ void forward(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> con
 template <Executor Exec, class Op, class In>
   requires(!std::derived_from<In, inputs<Op, typename Exec::view>>)
 void forward(Exec const&, Op const&, In const&, outputs<Op, typename Exec::value_type> const&) {
-  static_assert(detail::never<In>,
-                "attune: forward(): the third argument is not the inputs of this executor (Exec) and operator (Op): write "
-                "a braced list, {.q = Q, .k = K, .v = V}, or inputs<Op, Exec::view> with the type of the operator without "
-                "const");
+  static_assert(
+      detail::never<In>,
+      "attune: forward(): the third argument is not the inputs of this executor (Exec) and operator (Op): write "
+      "a braced list, {.q = Q, .k = K, .v = V}, or inputs<Op, Exec::view> with the type of the operator without "
+      "const");
 }
 /// Does not compile: says which argument is wrong.
 template <Executor Exec, class Op, class In, class Out>
   requires(!std::derived_from<Out, outputs<Op, typename Exec::value_type>>)
 void forward(Exec const&, Op const&, In const&, Out const&) {
-  static_assert(detail::never<In>,
-                "attune: forward(): the fourth argument is not the outputs of this executor (Exec) and operator (Op): "
-                "write a braced list, {.out = O}, or outputs<Op, Exec::value_type> with the type of the operator without "
-                "const");
+  static_assert(
+      detail::never<In>,
+      "attune: forward(): the fourth argument is not the outputs of this executor (Exec) and operator (Op): "
+      "write a braced list, {.out = O}, or outputs<Op, Exec::value_type> with the type of the operator without "
+      "const");
 }
 
 }  // namespace attune

@@ -38,9 +38,8 @@ using saved_of = typename saved_by<Exec, Op>::type;
 
 /// An executor whose gradients of 16-bit tensors are computed from copies in float.
 template <class Exec>
-inline constexpr bool copies_to_floats = storage_only<typename Exec::value_type> && requires(Exec const& exec) {
-  float_executor(typename Exec::engine{}, exec);
-};
+inline constexpr bool copies_to_floats = storage_only<typename Exec::value_type> &&
+                                         requires(Exec const& exec) { float_executor(typename Exec::engine{}, exec); };
 /// The extents of a call of vjp().
 template <class Exec, class Op>
 problem_shape checked_vjp(Op const& op, inputs<Op, typename Exec::view> const& in) {
@@ -121,13 +120,11 @@ void forward_and_save(Exec const& exec, Op const& op, inputs<Op, typename Exec::
 /// Determinism: bitwise the same for any number of threads.
 /// In a loop, g = vjp(..., std::move(g)) reuses the memory of the last call.
 template <Executor Exec, class Op>
-dense_gradients<detail::number_of<Exec>> vjp(Exec const& exec, Op const& op,
-                                               inputs<Op, typename Exec::view> const& in,
-                                               detail::saved_of<Exec, Op> const& saved,
-                                               cotangents<Op, typename Exec::view> const& d,
-                                               dense_gradients<detail::number_of<Exec>> memory = {}) {
-  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() &&
-                detail::leaves_results<Exec, result_place::returned>()) {
+dense_gradients<detail::number_of<Exec>> vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in,
+                                             detail::saved_of<Exec, Op> const& saved,
+                                             cotangents<Op, typename Exec::view> const& d,
+                                             dense_gradients<detail::number_of<Exec>> memory = {}) {
+  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() && detail::leaves_results<Exec, result_place::returned>()) {
     static_assert(detail::reads_saved_rows<Exec>,
                   "attune: vjp() of this executor (Exec) runs the forward pass itself: vjp(exec, op, in, {.out = dO})");
     if constexpr (Fold<Op>)
@@ -141,9 +138,8 @@ dense_gradients<detail::number_of<Exec>> vjp(Exec const& exec, Op const& op,
 }
 /// Overload that runs the forward pass itself.
 template <Executor Exec, class Op>
-dense_gradients<detail::number_of<Exec>> vjp(Exec const& exec, Op const& op,
-                                               inputs<Op, typename Exec::view> const& in,
-                                               cotangents<Op, typename Exec::view> const& d) {
+dense_gradients<detail::number_of<Exec>> vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in,
+                                             cotangents<Op, typename Exec::view> const& d) {
   if constexpr (!detail::offered<call_kind::vjp, Exec, Op>() || !detail::leaves_results<Exec, result_place::returned>())
     return {};
   else if constexpr (Fold<Op>)
@@ -162,8 +158,7 @@ template <Executor Exec, class Op>
 void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in,
          std::span<detail::number_of<Exec> const> saved, cotangents<Op, typename Exec::view> const& d,
          gradient_outputs<Op, typename Exec::value_type> const& to) {
-  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() &&
-                detail::leaves_results<Exec, result_place::memory>()) {
+  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() && detail::leaves_results<Exec, result_place::memory>()) {
     if constexpr (detail::copies_to_floats<Exec>)
       detail::vjp_of_copies(in, d, to, [&](auto const& wide, auto const& by, auto const& results) {
         vjp(float_executor(typename Exec::engine{}, exec), op, wide, saved, by, results);
@@ -181,8 +176,7 @@ template <Executor Exec, class Op>
 void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in,
          detail::saved_of<Exec, Op> const& saved, cotangents<Op, typename Exec::view> const& d,
          gradient_outputs<Op, typename Exec::value_type> const& to) {
-  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() &&
-                detail::leaves_results<Exec, result_place::memory>()) {
+  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() && detail::leaves_results<Exec, result_place::memory>()) {
     if constexpr (Fold<Op>) {
       detail::copy_gradients(vjp(exec, op, in, saved, d), op, in, to);
     } else {
@@ -196,8 +190,7 @@ void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& 
 template <Executor Exec, class Op>
 void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in,
          cotangents<Op, typename Exec::view> const& d, gradient_outputs<Op, typename Exec::value_type> const& to) {
-  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() &&
-                detail::leaves_results<Exec, result_place::memory>()) {
+  if constexpr (detail::offered<call_kind::vjp, Exec, Op>() && detail::leaves_results<Exec, result_place::memory>()) {
     if constexpr (detail::copies_to_floats<Exec>)
       detail::vjp_of_copies(in, d, to, [&](auto const& wide, auto const& by, auto const& results) {
         vjp(float_executor(typename Exec::engine{}, exec), op, wide, by, results);

@@ -22,14 +22,13 @@ namespace attune {
 /// Determinism: bitwise the same for any number of threads.
 template <Executor Exec, class Op>
 row_statistics<detail::number_of<Exec>> statistics(Exec const& exec, Op const& op,
-                                                     inputs<Op, typename Exec::view> const& in,
-                                                     detail::saved_of<Exec, Op> const& saved,
-                                                     statistics_request const& request, key_interval keys) {
+                                                   inputs<Op, typename Exec::view> const& in,
+                                                   detail::saved_of<Exec, Op> const& saved,
+                                                   statistics_request const& request, key_interval keys) {
   using T = detail::number_of<Exec>;
   row_statistics<T> to;
   if constexpr (detail::offered<call_kind::statistics, Exec, Op>()) {
-    problem_shape const p =
-        detail::checked_statistics<T>(op, in, saved, request, keys, detail::memory_of<Exec>());
+    problem_shape const p = detail::checked_statistics<T>(op, in, saved, request, keys, detail::memory_of<Exec>());
     to = row_statistics<T>(p, request);
     statistics_of_rows(typename Exec::engine{}, exec, op, in, p, saved, request, keys, to);
   }
@@ -39,9 +38,9 @@ row_statistics<detail::number_of<Exec>> statistics(Exec const& exec, Op const& o
 /// The same over all keys.
 template <Executor Exec, class Op>
 row_statistics<detail::number_of<Exec>> statistics(Exec const& exec, Op const& op,
-                                                     inputs<Op, typename Exec::view> const& in,
-                                                     detail::saved_of<Exec, Op> const& saved,
-                                                     statistics_request const& request = {}) {
+                                                   inputs<Op, typename Exec::view> const& in,
+                                                   detail::saved_of<Exec, Op> const& saved,
+                                                   statistics_request const& request = {}) {
   return statistics(exec, op, in, saved, request, {0, in.v.extents().position});
 }
 

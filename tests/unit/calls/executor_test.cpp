@@ -2,12 +2,11 @@
 // Copyright (c) 2026 The attune authors
 //
 // The table of an executor, and a new executor: the CPU behind a log.
-#include <attune/calls/executor.hpp>
-
 #include <string>
 #include <vector>
 
 #include <attune/attune.hpp>
+#include <attune/calls/executor.hpp>
 #include <attune/testing/drawn_problem.hpp>
 
 #include "../check.hpp"
@@ -26,9 +25,8 @@ struct logged_cpu {
   using engine = logging::engine;
   using instead = cpu<T>;
   static constexpr bool reads_saved_rows = true;
-  static constexpr call_table offers{.forward = every_operator,
-                                     .forward_and_save = without(every_operator, &offer::mixtures),
-                                     .vjp = every_operator};
+  static constexpr call_table offers{
+      .forward = every_operator, .forward_and_save = without(every_operator, &offer::mixtures), .vjp = every_operator};
   cpu<T> inner;
   std::vector<std::string>* log;
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include <attune/calls/float_copies.hpp>
-
 #include <vector>
 
+#include <attune/calls/float_copies.hpp>
 #include <attune/operators/presets.hpp>
 #include <attune/policies.hpp>
 

@@ -125,8 +125,8 @@ std::vector<T> numbers_for(engine, Exec const&, index_t n, T) {
   return std::vector<T>(std::size_t(n));
 }
 template <class Exec, Fold Op, class T, class S>
-void add_terms(engine, Exec const& exec, Op const& folded, attune::detail::fold_layout<Op> const& layout, T const* terms,
-               tensor<S> const& out) {
+void add_terms(engine, Exec const& exec, Op const& folded, attune::detail::fold_layout<Op> const& layout,
+               T const* terms, tensor<S> const& out) {
   fold_terms<T>(exec, folded, layout.all_terms(terms), out);
 }
 template <class T, class Arch, Fold Op>

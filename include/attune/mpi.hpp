@@ -7,9 +7,4 @@
 #pragma once
 
 #include <attune/attune.hpp>
-#include <attune/exec/mpi/decode.hpp>
-#include <attune/exec/mpi/fold.hpp>
-#include <attune/exec/mpi/forward.hpp>
-#include <attune/exec/mpi/gradients.hpp>
-#include <attune/exec/mpi/mixture.hpp>
-#include <attune/exec/mpi/statistics.hpp>
+#include <attune/exec/mpi/calls.hpp>

@@ -18,11 +18,7 @@
 #include <mpi.h>
 
 #include <attune/exec/mpi/agree.hpp>
-#include <attune/exec/mpi/executor.hpp>
-#include <attune/exec/mpi/fold.hpp>
-#include <attune/exec/mpi/forward.hpp>
-#include <attune/exec/mpi/gradients.hpp>
-#include <attune/exec/mpi/mixture.hpp>
+#include <attune/exec/mpi/calls.hpp>
 #include <attune/interop/bound_call.hpp>
 #include <attune/interop/c_library.hpp>
 #include <attune/interop/c_results.hpp>

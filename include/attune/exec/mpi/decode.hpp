@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   decode(on_ranks(ranks, cpu{}), op, {.q = Q, .k = my_K, .v = my_V}, {.out = O})
-//   decode(on_ranks(ranks, cpu{}), op, {.q = Q, .k = my_pages, .v = my_pages}, page_table(numbers, batch), {.out = O})
+// decode() over ranks.
 //
 // Few queries, which every rank has, against keys that lie on several ranks. The states of the rows travel.
 #pragma once
@@ -101,60 +100,54 @@ auto states_of_keys(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, O
   return all;
 }
 
-}  // namespace exec_mpi
-
-/// decode() over the ranks of a communicator. Every rank passes the same inputs without a row per key, and its own part
-/// of the others. The sharding of the queries must not be given.
-/// Memory:      the states of all rows, once for each rank on a rank that answers.
-/// Errors:      as for forward() over ranks.
-/// Determinism: bitwise the same on every run, for any number of threads and on every rank that answers.
+/// decode() of an operator, from keys in one piece.
 template <class T, class Arch, class Op>
-void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-            outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
-  static_cast<void>(detail::offered<call_kind::decode, across_ranks<cpu<T, Arch>>, Op>());
-  auto const call = exec_mpi::decoded_call<T>(exec, op, in, out.out.extents(), answer, 0, exec_mpi::no_more_facts);
-  mpi::reach_all(exec.ranks, "decode", [&] {
-    if (answer.includes(exec.ranks.rank())) detail::check_outputs("decode", out, call.whole);
+void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                     outputs<Op, T> const& out, answer_on answer) {
+  auto const call = decoded_call<T>(exec, op, in, out.out.extents(), answer, 0, no_more_facts);
+  reach_all(exec.ranks, "decode", [&] {
+    if (answer.includes(exec.ranks.rank())) attune::detail::check_outputs("decode", out, call.whole);
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
-  detail::materialized<Op, T> const fixed(op);
+  attune::detail::materialized<Op, T> const fixed(op);
   inputs<Op, tensor<T const>> with_positions = in;
-  exec_mpi::merge_and_answer(call, fixed.op, in, out, answer, "decode", [&] {
-    return exec_mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t n, key_interval keys) {
+  merge_and_answer(call, fixed.op, in, out, answer, "decode", [&] {
+    return states_of_keys(call, exec.each, fixed.op, [&](std::size_t n, key_interval keys) {
       with_positions = call.keys_at(n, keys);
       return exec_cpu::contiguous_keys<Op, T>(with_positions);
     });
   });
 }
 
-/// decode() over ranks from a cache in pages, as decode(cpu{}) describes it. `pages` lists the pages of this rank's
-/// keys, which must be one interval of positions.
+/// The same from pages of this rank's keys.
 template <class T, class Arch, class Op>
-void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-            page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
-  static_cast<void>(detail::offered<call_kind::decode, across_ranks<cpu<T, Arch>>, Op>());
+void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                     page_table const& pages, outputs<Op, T> const& out, answer_on answer) {
   inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
-  mpi::reach_all(exec.ranks, "decode", [&] { one_piece = detail::in_one_piece(in, pages); });
-  auto const call = exec_mpi::decoded_call<T>(exec, op, one_piece, out.out.extents(), answer, in.v.extents().position,
-                                              exec_mpi::no_more_facts);
+  reach_all(exec.ranks, "decode", [&] { one_piece = attune::detail::in_one_piece(in, pages); });
+  auto const call =
+      decoded_call<T>(exec, op, one_piece, out.out.extents(), answer, in.v.extents().position, no_more_facts);
   auto const intervals = call.keys.intervals(exec.ranks.rank());
   index_t const first = intervals.empty() ? 0 : intervals.front().first;
-  mpi::reach_all(exec.ranks, "decode", [&] {
-    if (answer.includes(exec.ranks.rank())) detail::check_outputs("decode", out, call.whole);
-    detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch, "the batch of out");
+  reach_all(exec.ranks, "decode", [&] {
+    if (answer.includes(exec.ranks.rank())) attune::detail::check_outputs("decode", out, call.whole);
+    attune::detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch,
+                                   "the batch of out");
     if (intervals.size() > 1)
-      throw error("decode", "the sharding of the keys", detail::text(intervals.size(), " intervals of this rank"),
+      throw error("decode", "the sharding of the keys",
+                  attune::detail::text(intervals.size(), " intervals of this rank"),
                   "one: pages hold keys that follow one another");
-    detail::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, first);
+    attune::detail::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, first);
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
-  detail::materialized<Op, T> const fixed(op);
+  attune::detail::materialized<Op, T> const fixed(op);
   inputs<Op, tensor<T const>> const with_positions = call.keys_at(0, {});
-  exec_mpi::merge_and_answer(call, fixed.op, one_piece, out, answer, "decode", [&] {
-    return exec_mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t, key_interval) {
+  merge_and_answer(call, fixed.op, one_piece, out, answer, "decode", [&] {
+    return states_of_keys(call, exec.each, fixed.op, [&](std::size_t, key_interval) {
       return exec_cpu::paged_keys<Op, T>(in, with_positions, pages, first);
     });
   });
 }
 
+}  // namespace exec_mpi
 }  // namespace attune

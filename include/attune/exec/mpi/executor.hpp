@@ -11,8 +11,6 @@
 #include <utility>
 
 #include <attune/exec/cpu/executor.hpp>
-#include <attune/exec/direction.hpp>
-#include <attune/exec/moving_tensor.hpp>
 #include <attune/exec/mpi/communicator.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 
@@ -56,15 +54,6 @@ struct across_ranks {
   Exec each;                ///< computes on each rank
   shards where;             ///< which rank holds what
 };
-
-/// Does not compile: there is no jvp() over ranks.
-template <class Exec, class Op>
-directional_result<typename Exec::value_type> jvp(across_ranks<Exec> const&, Op const&,
-                                                  inputs<Op, moving_tensor<typename Exec::value_type>> const&,
-                                                  policy_direction const& = {}) {
-  static_cast<void>(detail::offered<call_kind::jvp, across_ranks<Exec>, Op>());
-  return {};
-}
 
 /// An executor for the ranks of `ranks`. `each` computes on each rank: cpu<float> or cpu<double>.
 template <class Exec>

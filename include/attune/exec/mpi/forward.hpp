@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   forward(on_ranks(ranks, cpu{}), op, {.q = my_Q, .k = my_K, .v = my_V}, {.out = my_O})
+// forward() and forward_and_save() over ranks, for the heads that an operator runs.
 #pragma once
 
 #include <span>
@@ -133,30 +133,4 @@ rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch
 }
 
 }  // namespace exec_mpi
-
-/// forward() over the ranks of a communicator. Each rank passes its queries, keys and values and gets its rows of the
-/// output. Mask, K, positions, offsets, parameters and tables belong to the whole problem.
-/// Shapes:      as for cpu{}, with the positions of this rank in place of Lq and Lk. Inputs with a number for each pair
-///              have the rank's rows and all Lk columns. Where the whole input may have position extent 1, it has it
-///              on every rank: all queries share the row. If every rank has one query, it is the row of that query.
-/// Errors:      attune::error, with the same text on every rank. Everything is compared before a tensor is sent. An
-///              exception in a user's policy on one rank reaches all ranks when the call ends.
-/// Complexity:  the products of forward() divided by the ranks; per step of the plan one block in each direction.
-/// Memory:      two blocks of another rank, and a state for each own row.
-/// Determinism: bitwise the same on every run and for any number of threads; the same as accumulate() and merge() of
-///              the same shards in the order of exec/mpi/plans.hpp.
-template <class T, class Arch, class Op>
-void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-             outputs<Op, T> const& out) {
-  exec_mpi::forward_of_heads(exec, op, in, out, exec_mpi::every_head, exec_mpi::no_more_facts);
-}
-
-/// forward() over ranks, which also returns what vjp() needs of this rank's rows.
-template <class T, class Arch, class Op>
-rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
-                                     inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  return exec_mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, exec_mpi::every_head,
-                                 exec_mpi::no_more_facts);
-}
-
 }  // namespace attune

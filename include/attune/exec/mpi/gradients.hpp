@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   rows = forward_and_save(exec, op, in, {.out = O});   g = vjp(exec, op, in, rows, {.out = dO})
-//
 // Gradients over ranks, by the ring: step t computes the gradients of the own rows through the keys of rank r - t.
 // Gradients by keys and values travel back to that rank, which adds them in the order of the steps.
 #pragma once
@@ -346,43 +344,4 @@ rows_of_rank<T, Op> rows_for_vjp(across_ranks<cpu<T, Arch>> const& exec, Op cons
 }
 
 }  // namespace exec_mpi
-
-/// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs
-/// and shardings. Each rank gets the gradients by its part of every tensor. Parameters, tables and inputs that all
-/// queries share are the same on all ranks. Every rank gets their gradients, summed over all ranks.
-/// Of several keys with the same extreme logit, the first in the order of the ring gets the gradient through it: the
-/// own keys of a rank come first, then the keys of the rank before it. Candidate sets take two rounds of the ring,
-/// ordered sums three.
-/// Errors:      as for forward() over ranks.
-/// Memory:      two blocks of keys of another rank, three of gradients by keys.
-/// Determinism: bitwise the same on every run and for any number of threads.
-template <class T, class Arch, class Op>
-dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                       rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
-  return exec_mpi::gradients_of_heads(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::no_more_facts);
-}
-/// Overload that runs the forward pass itself.
-template <class T, class Arch, class Op>
-dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                       cotangents<Op, tensor<T const>> const& d) {
-  return vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::no_more_facts), d);
-}
-
-/// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. All ranks name the
-/// same ones; a rank without positions passes a tensor without elements. Gradients by keys that `to` does not name are
-/// neither computed nor sent. Old contents do not matter. Throws also for memory that does not fit, as for cpu{}.
-template <class T, class Arch, class Op>
-void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-         rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
-         gradient_outputs<Op, T> const& to) {
-  exec_mpi::write_gradients(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::facts_of(to, op),
-                            [&] { return detail::views_of(to, op, in); });
-}
-/// Overload that runs the forward pass itself.
-template <class T, class Arch, class Op>
-void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
-  vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::facts_of(to, op)), d, to);
-}
-
 }  // namespace attune

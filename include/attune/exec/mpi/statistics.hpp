@@ -116,31 +116,23 @@ class rank_statistics {
   bool arriving_ = false;
 };
 
-}  // namespace exec_mpi
-
-/// statistics() over the ranks of a communicator. Each rank gets the statistics of its rows over all keys. If columns
-/// are requested, it gets the columns of its keys over all queries. Indices of rows and keys are local. `saved` is the
-/// result of forward_and_save() for the same operator, inputs and shardings.
-/// Errors:      as for forward() over ranks.
-/// Determinism: bitwise the same on every run and for any number of threads.
+/// statistics() of an operator.
 template <class T, class Arch, class Op>
-row_statistics<T> statistics(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
-                             inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
-                             statistics_request const& request = {}) {
-  static_cast<void>(detail::offered<call_kind::statistics, across_ranks<cpu<T, Arch>>, Op>());
-  exec_mpi::divided_call<T, Op> const call(
-      "statistics", exec, op, in, exec_mpi::rows_of_call<T, Op>(in, {}), [&](mpi::call_facts& facts) {
-        facts.add("the request", "entropy", request.entropy).add("the request", "columns", request.columns);
-        facts.add_presence("above", request.above.has_value()).add("above", "the value", request.above.value_or(0));
-      });
-  mpi::reach_all(exec.ranks, "statistics", [&] {
-    detail::check_request("statistics", request);
-    exec_mpi::check_saved("statistics", call, saved);
+row_statistics<T> statistics_of_rank(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                     inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
+                                     statistics_request const& request) {
+  divided_call<T, Op> const call("statistics", exec, op, in, rows_of_call<T, Op>(in, {}), [&](call_facts& facts) {
+    facts.add("the request", "entropy", request.entropy).add("the request", "columns", request.columns);
+    facts.add_presence("above", request.above.has_value()).add("above", "the value", request.above.value_or(0));
   });
-  detail::with_packed_tables<Op, T> const fixed(op);
-  mpi::failures errors;
-  exec_mpi::rank_statistics<T, Arch, Op> sums(call, exec.each, fixed.op, saved, request);
-  exec_mpi::visit_ring(
+  reach_all(exec.ranks, "statistics", [&] {
+    attune::detail::check_request("statistics", request);
+    check_saved("statistics", call, saved);
+  });
+  attune::detail::with_packed_tables<Op, T> const fixed(op);
+  failures errors;
+  rank_statistics<T, Arch, Op> sums(call, exec.each, fixed.op, saved, request);
+  visit_ring(
       call, errors, [](field f) { return f != field::v && f != field::value_gate; },
       [&](int step, int rank, auto const& columns, auto const& pause) { sums.visit(step, rank, columns, pause); },
       [&](int step, int rank) { sums.pass_on(step, rank); });
@@ -149,4 +141,5 @@ row_statistics<T> statistics(across_ranks<cpu<T, Arch>> const& exec, Op const& o
   return to;
 }
 
+}  // namespace exec_mpi
 }  // namespace attune

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Folds and mixtures over ranks. Their operators run one after the other; each rank adds the terms of its rows.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <attune/calls/mixture.hpp>
+#include <attune/exec/cpu/composite.hpp>
+#include <attune/exec/mpi/decode.hpp>
+#include <attune/exec/mpi/gradients.hpp>
+
+namespace attune {
+
+/// The saved rows of a fold on one rank, and the outputs of all terms.
+template <class T, std::size_t N, class... Ops>
+struct rows_of_rank<T, fold_operator<N, Ops...>> {
+  shape extents{0, 0, 0, 0};                 ///< (B, H, own queries, Dv) of `out`
+  std::tuple<rows_of_rank<T, Ops>...> rows;  ///< of each operator
+  std::vector<T> terms;                      ///< the outputs of the terms, in the order of detail::fold_layout
+};
+
+namespace exec_mpi {
+
+/// The rows of a rank in a call of a fold. The first operator of the fold compares them on all ranks.
+template <class T, Fold Op>
+class divided_fold {
+  using first_operator = std::tuple_element_t<0, decltype(Op::operators)>;
+
+ public:
+  attune::detail::fold_layout<Op> layout;  ///< of the rows of this rank
+  std::vector<row_window> windows;         ///< of the first operator
+
+  /// rows: (B, H, own queries, Dv) of `out`. Throws the same attune::error on all ranks.
+  template <class Exec>
+  divided_fold(char const* function, across_ranks<Exec> const& exec, Op const& folded,
+               inputs<Op, tensor<T const>> const& in, shape const& rows)
+      : layout{rows} {
+    auto const own = attune::detail::narrowed<first_operator>(in);
+    divided_call<T, first_operator> const call(function, exec, std::get<0>(folded.operators), own, layout.of_operator(),
+                                               [&](call_facts& facts) { facts.add_operator(folded, "the fold"); });
+    reach_all(exec.ranks, function, [&] {
+      shape whole = rows;
+      whole.position = call.queries.positions();
+      attune::detail::checked_fold(function, folded, in, whole);
+    });
+    windows = call.windows(exec.ranks.rank());
+  }
+
+  /// Calls f(b, h, position of the query, local row, scratch of Dv numbers) for the rows of this rank, on all threads.
+  template <class Exec, class F>
+  void for_each_row(Exec const& exec, F const& f) const {
+    for (row_window const& w : windows) {
+      shape const rows{layout.out.batch, layout.out.head, w.p.row_count(), 1};
+      exec_cpu::for_each_row<T>(exec, rows, layout.out.feature, [&](index_t b, index_t h, index_t i, T* scratch) {
+        f(b, h, w.p.first_query + i, w.local + i, scratch);
+      });
+    }
+  }
+  /// out = sum_c c_c term_c.
+  template <class Exec>
+  void add_terms(Exec const& exec, Op const& folded, std::vector<T> const& values, tensor<T> const& out) const {
+    exec_cpu::fixed_coefficients<Op> const coefficients(folded);
+    auto const terms = layout.all_terms(values.data());
+    for_each_row(exec, [&](index_t b, index_t h, index_t query, index_t row, T* sum) {
+      exec_cpu::add_terms(sum, coefficients, terms, layout.out.feature, b, h, row, query);
+      for (index_t d = 0; d < layout.out.feature; ++d) out(b, h, row, d) = sum[d];
+    });
+  }
+};
+
+/// forward() of all operators of a fold over ranks.
+template <class T, class Arch, Fold Op>
+rows_of_rank<T, Op> save_fold(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+                              inputs<Op, tensor<T const>> const& in, divided_fold<T, Op> const& call) {
+  rows_of_rank<T, Op> all{
+      .extents = call.layout.out, .rows = {}, .terms = std::vector<T>(std::size_t(call.layout.size()))};
+  attune::detail::for_each_operator(folded, [&](auto const& op, auto number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    outputs<part, T> const to{.out = call.layout.operator_at(all.terms.data(), number)};
+    std::get<number()>(all.rows) = rows_of_heads<T>(function, exec, op, attune::detail::narrowed<part>(in),
+                                                    to.out.extents(), &to, every_head, no_more_facts);
+  });
+  return all;
+}
+
+/// The gradients of a fold from its saved rows.
+template <class T, class Arch, Fold Op>
+dense_gradients<T> pull_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+                             inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
+                             cotangents<Op, tensor<T const>> const& d, divided_fold<T, Op> const& call) {
+  bool const given = !d.out.absent();
+  auto const each_row = [&](auto const& run) {
+    call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row, T*) { run(b, h, query, row); });
+  };
+  std::vector<T> spread;
+  std::vector<double> products;
+  reach_all(exec.ranks, "vjp", [&] {  // the user's threads may throw
+    if (!given) return;
+    spread.resize(std::size_t(call.layout.size()));
+    exec_cpu::spread_cotangent(each_row, folded, call.layout, d.out, spread.data());
+    products = exec_cpu::products_of_terms(each_row, call.layout, saved.terms.data(), d.out);
+  });
+  return attune::detail::gradients_of_fold<double, T>(
+      folded, in,
+      [&](index_t c, gradient_array<double>& sums) {
+        for (row_window const& w : call.windows) {
+          shape rows = call.layout.out;
+          rows.position = given ? w.p.row_count() : 0;
+          attune::detail::add_rows_of_coefficient(sums, rows, w.p.first_query, [&](index_t b, index_t h, index_t i) {
+            return products[std::size_t(c * call.layout.rows().size() + call.layout.row(b, h, w.local + i))];
+          });
+        }
+        exec.ranks.sum(std::span<double>(sums.values));
+      },
+      [&](auto const& op, auto number) {
+        using part = std::remove_cvref_t<decltype(op)>;
+        cotangents<part, tensor<T const>> by;
+        if (given) by.out = call.layout.template operator_at<T const>(spread.data(), number);
+        return gradients_of_heads<T>(exec, op, attune::detail::narrowed<part>(in), std::get<number()>(saved.rows), by,
+                                     every_head, no_more_facts);
+      });
+}
+
+/// forward() of a fold. Memory: the outputs of the terms.
+template <class T, class Arch, Fold Op>
+void forward_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                     outputs<Op, T> const& out) {
+  divided_fold<T, Op> const call("forward", exec, folded, in, out.out.extents());
+  reach_all(exec.ranks, "forward", [&] { attune::detail::require_distinct("forward", "out", out.out); });
+  std::vector<T> terms(std::size_t(call.layout.size()));
+  attune::detail::for_each_operator(folded, [&](auto const& op, index_t number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    outputs<part, T> const to{.out = call.layout.operator_at(terms.data(), number)};
+    forward_of_heads(exec, op, attune::detail::narrowed<part>(in), to, every_head, no_more_facts);
+  });
+  call.add_terms(exec.each, folded, terms, out.out);
+}
+/// forward_and_save() of a fold.
+template <class T, class Arch, Fold Op>
+rows_of_rank<T, Op> save_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+                                 inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
+  char const* const function = "forward_and_save";
+  divided_fold<T, Op> const call(function, exec, folded, in, out.out.extents());
+  reach_all(exec.ranks, function, [&] { attune::detail::require_distinct(function, "out", out.out); });
+  auto all = save_fold(function, exec, folded, in, call);
+  call.add_terms(exec.each, folded, all.terms, out.out);
+  return all;
+}
+/// vjp() of a fold. saved: null to run the forward pass too.
+template <class T, class Arch, Fold Op>
+dense_gradients<T> gradients_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+                                     inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const* saved,
+                                     cotangents<Op, tensor<T const>> const& d) {
+  divided_fold<T, Op> const call("vjp", exec, folded, in,
+                                 reach_all(exec.ranks, "vjp", [&] { return attune::detail::folded_shape("vjp", in); }));
+  rows_of_rank<T, Op> own;
+  if (saved == nullptr) own = save_fold("vjp", exec, folded, in, call);
+  rows_of_rank<T, Op> const& rows = saved != nullptr ? *saved : own;
+  reach_all(exec.ranks, "vjp", [&] {
+    attune::detail::require_shape("vjp", "saved", rows.extents, call.layout.out, ", the shape of out");
+    attune::detail::check_folded_cotangent(d, call.layout.out);
+  });
+  return pull_fold(exec, folded, in, rows, d, call);
+}
+/// Copies the gradients that the caller requested to its memory. All are computed.
+template <class T, class Arch, Fold Op, class Compute>
+void in_memory(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+               gradient_outputs<Op, T> const& to, Compute const& compute) {
+  reach_all(exec.ranks, "vjp", [&] { attune::detail::views_of(to, folded, in); });
+  attune::detail::copy_gradients(compute(), folded, in, to);
+}
+
+/// decode() of all operators of a fold over ranks, by run(operator, its inputs, its output). Then the ranks that answer
+/// add the terms. `in`: the inputs with all keys of this rank in one piece.
+template <class T, class Arch, Fold Op, class Run>
+void decode_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                 tensor<T> const& out, answer_on answer, index_t page, Run const& run) {
+  using first_operator = std::tuple_element_t<0, decltype(Op::operators)>;
+  bool const answers = answer.includes(exec.ranks.rank());
+  auto const layout = reach_all(exec.ranks, "decode", [&] {
+    if (answers) attune::detail::require_distinct("decode", "out", out);
+    return attune::detail::checked_fold("decode", folded, in, out.extents());
+  });
+  decoded_call<T>(exec, std::get<0>(folded.operators), attune::detail::narrowed<first_operator>(in),
+                  layout.of_operator(), answer, page,
+                  [&](call_facts& facts) { facts.add_operator(folded, "the fold"); });
+  std::vector<T> terms(std::size_t(layout.size()));
+  attune::detail::for_each_operator(folded, [&](auto const& op, index_t number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    run(op, outputs<part, T>{.out = layout.operator_at(terms.data(), number)});
+  });
+  if (answers) exec_cpu::fold_terms<T>(exec.each, folded, layout.all_terms(terms.data()), out);
+}
+
+/// The facts about a mixture that its operators do not have.
+template <class... Ops>
+auto facts_of(mixture_operator<Ops...> const& mixed) {
+  return [&mixed](call_facts& facts) {
+    std::string which;
+    for (index_t h = 0; h < mixed.heads; ++h) which += (h == 0 ? "" : " ") + std::to_string(mixed.which[h]);
+    facts.add("which", "the numbers", std::string_view(which));
+  };
+}
+template <class... Ops>
+void check_heads(char const* function, mixture_operator<Ops...> const& mixed, communicator const& ranks,
+                 index_t heads) {
+  reach_all(ranks, function, [&] {
+    if (mixed.heads != heads)
+      throw error(function, "which", attune::detail::text(mixed.heads, " entries"),
+                  attune::detail::text(heads, ", one per head"));
+  });
+}
+
+/// forward() of a mixture over ranks.
+template <class T, class Arch, class... Ops>
+void forward_of_mixture(across_ranks<cpu<T, Arch>> const& exec, mixture_operator<Ops...> const& mixed,
+                        inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
+                        outputs<mixture_operator<Ops...>, T> const& out) {
+  using whole = mixture_operator<Ops...>;
+  shape const e = out.out.extents();
+  check_heads("forward", mixed, exec.ranks, e.head);
+  attune::detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    auto const runs = [&](index_t h) { return mixed.which[h] == number; };
+    forward_of_heads<T>(exec, op, attune::detail::narrowed<part>(in), attune::detail::narrowed<part>(out), runs,
+                        facts_of(mixed));
+    auto const fill = [&](tensor<T> const& to, T value) {
+      if (to.absent()) return;
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t h = 0; h < e.head; ++h)
+          for (index_t i = 0; i < e.position && runs(h); ++i) to(b, h, i, 0) = value;
+    };
+    if constexpr (whole::has_ground_weight && !part::has_ground_weight) fill(out.ground_weight, T(0));
+    if constexpr (whole::has_threshold && !part::has_threshold)
+      fill(out.threshold, std::numeric_limits<T>::quiet_NaN());
+  });
+}
+
+/// vjp() of a mixture over ranks. Paths of parameters and tables begin with the number of their operator:
+/// "0.kernel.scale".
+template <class T, class Arch, class... Ops>
+dense_gradients<T> gradients_of_mixture(across_ranks<cpu<T, Arch>> const& exec, mixture_operator<Ops...> const& mixed,
+                                        inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
+                                        cotangents<mixture_operator<Ops...>, tensor<T const>> const& d) {
+  shape const rows = d.out.absent() ? attune::detail::output_shape(in) : d.out.extents();
+  check_heads("vjp", mixed, exec.ranks, rows.head);
+  dense_gradients<T> to;
+  for_each_field([&]<field F>() {
+    if constexpr (mixture_operator<Ops...>::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
+  });
+  attune::detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    head_choice const runs = [&](index_t h) { return mixed.which[h] == number; };
+    auto const own = attune::detail::narrowed<part>(in);
+    auto const by = attune::detail::narrowed<part>(d);
+    auto const saved = rows_for_vjp(exec, op, own, by, runs, facts_of(mixed));
+    attune::detail::add_gradients(to, gradients_of_heads<T>(exec, op, own, saved, by, runs, facts_of(mixed)),
+                                  std::to_string(number) + ".");
+  });
+  return to;
+}
+
+}  // namespace exec_mpi
+}  // namespace attune

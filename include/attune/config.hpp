@@ -60,6 +60,7 @@
 #define ATTUNE_INTRINSICS_BEGIN                                                        \
   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wuninitialized\"") \
       _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
+/// The end of ATTUNE_INTRINSICS_BEGIN.
 #define ATTUNE_INTRINSICS_END _Pragma("GCC diagnostic pop")
 #else
 #define ATTUNE_INTRINSICS_BEGIN

@@ -6,9 +6,7 @@
 
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/reference/directional.hpp>
-#include <attune/exec/reference/fold.hpp>
 #include <attune/exec/reference/forward.hpp>
-#include <attune/exec/reference/mixture.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/split.hpp>
 #include <attune/exec/reference/statistics.hpp>

@@ -9,7 +9,8 @@
 
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
-#include <attune/exec/reference/fold.hpp>
+#include <attune/exec/reference/backward.hpp>
+#include <attune/exec/reference/forward.hpp>
 #include <attune/operators/presets.hpp>
 #include <attune/policies/mask/predicate.hpp>
 

@@ -150,7 +150,7 @@ auto jvp_of_call(Exec const& exec, Op const& op, inputs<Op, typename Exec::movin
   using view = typename Exec::view;
   auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset, in.offsets);
   auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset, in.offsets);
-  problem_shape const p = checked_problem("jvp", op, values, output_shape(values), memory_of<Exec>());
+  problem_shape const p = checked_inputs("jvp", op, values, memory_of<Exec>());
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) check_direction("jvp", name_of(F), member<F>(values), member<F>(along));
   });

@@ -20,7 +20,16 @@
 namespace attune {
 
 /// The calls that an executor may offer.
-enum class call_kind { forward, forward_and_save, vjp, jvp, decode, paged_decode, accumulate, statistics };
+enum class call_kind {
+  forward,           ///< forward()
+  forward_and_save,  ///< forward_and_save()
+  vjp,               ///< vjp()
+  jvp,               ///< jvp()
+  decode,            ///< decode()
+  paged_decode,      ///< decode() from pages
+  accumulate,        ///< accumulate() and finish()
+  statistics,        ///< statistics()
+};
 
 /// The operators that a call accepts.
 struct offer {
@@ -51,8 +60,14 @@ enum class result_place {
 
 /// The offers of an executor, by call. A call that is left out does not exist.
 struct call_table {
-  offer forward = {}, forward_and_save = {}, vjp = {}, jvp = {}, decode = {}, paged_decode = {}, accumulate = {},
-        statistics = {};
+  offer forward = {},                           ///< forward()
+      forward_and_save = {},                    ///< forward_and_save()
+      vjp = {},                                 ///< vjp()
+      jvp = {},                                 ///< jvp()
+      decode = {},                              ///< decode()
+      paged_decode = {},                        ///< decode() from pages
+      accumulate = {},                          ///< accumulate() and finish()
+      statistics = {};                          ///< statistics()
   result_place results = result_place::either;  ///< of forward_and_save() and vjp()
   /// The row of a call.
   constexpr offer const& of(call_kind which) const {

@@ -43,7 +43,7 @@ inline constexpr bool copies_to_floats = storage_only<typename Exec::value_type>
 /// The extents of a call of vjp().
 template <class Exec, class Op>
 problem_shape checked_vjp(Op const& op, inputs<Op, typename Exec::view> const& in) {
-  return detail::checked_problem("vjp", op, in, output_shape(in), memory_of<Exec>());
+  return detail::checked_inputs("vjp", op, in, memory_of<Exec>());
 }
 
 }  // namespace detail

@@ -39,8 +39,7 @@ typename detail::states_by<Exec, Op>::type accumulate(Exec const& exec, Op const
     detail::checked_fold("accumulate", op, in, detail::folded_shape("accumulate", in), detail::memory_of<Exec>());
     return accumulate(exec, std::get<0>(op.operators), detail::narrowed<detail::only_operator<Op>>(in), keys);
   } else {
-    problem_shape const p =
-        detail::checked_problem("accumulate", op, in, detail::output_shape(in), detail::memory_of<Exec>());
+    problem_shape const p = detail::checked_inputs("accumulate", op, in, detail::memory_of<Exec>());
     detail::require_interval("accumulate", keys, p);
     states_of<detail::number_of<Exec>, Op> all(op, p);
     accumulate_rows(typename Exec::engine{}, exec, op, in, p, keys, all);

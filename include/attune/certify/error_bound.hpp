@@ -23,7 +23,7 @@ namespace attune::certify {
 template <class Op>
 error_bounds error_bound(Op const& op, inputs<Op, any_tensor> const& in, precision const& how = {}) {
   error_bounds to;
-  to.extents = attune::detail::checked_problem("error_bound", op, in, attune::detail::output_shape(in));
+  to.extents = attune::detail::checked_inputs("error_bound", op, in);
   std::size_t const rows = std::size_t(to.extents.batch * to.extents.heads * to.extents.queries);
   to.out.reserve(rows * std::size_t(to.extents.value_width));
   if constexpr (Op::has_lse) to.lse.reserve(rows);

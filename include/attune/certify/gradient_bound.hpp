@@ -194,8 +194,7 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
                 "attune: gradient_error_bound(): there is no bound of the gradients of an ordered sum. Compare them "
                 "with testing::check_gradients()");
   gradient_bounds to;
-  problem_shape const p = to.extents =
-      attune::detail::checked_problem("gradient_error_bound", op, in, attune::detail::output_shape(in));
+  problem_shape const p = to.extents = attune::detail::checked_inputs("gradient_error_bound", op, in);
   if constexpr (Op::normalizer_policy::traits.family == row_family::sparse_support) {
     throw error("gradient_error_bound", "the operator", "a candidate set",
                 "weights that are continuous in the logits, with slopes");

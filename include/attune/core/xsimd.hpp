@@ -54,10 +54,12 @@
 
 #include <xsimd/xsimd.hpp>
 
-#if !defined(XSIMD_WITH_EMULATED)  // an xsimd that does not know of it
+#if !defined(XSIMD_WITH_EMULATED)
+/// An xsimd that does not know emulated vectors has none.
 #define XSIMD_WITH_EMULATED 0
 #endif
 #if !defined(XSIMD_WITH_SVE)
+/// The same for SVE.
 #define XSIMD_WITH_SVE 0
 #endif
 

@@ -344,6 +344,13 @@ shape output_shape(inputs<Op, View> const& in) {
   return s;
 }
 
+/// checked_problem() of a call without `out`: the inputs determine the extents.
+template <class Op, class View>
+problem_shape checked_inputs(char const* function, Op const& op, inputs<Op, View> const& in,
+                             memory_kind where = memory_kind::host) {
+  return detail::checked_problem(function, op, in, output_shape(in), where);
+}
+
 inline void require_interval(char const* function, key_interval keys, problem_shape const& p) {
   if (keys.first < 0 || keys.last > p.keys || keys.first > keys.last)
     throw error(function, "keys", text("the interval [", keys.first, ", ", keys.last, ")"),

@@ -99,7 +99,7 @@ saved_view<T, Op> rows_in(char const* function, std::span<T> memory, problem_sha
 /// How many numbers forward_and_save() keeps of a call with these inputs.
 template <class Op, class View>
 index_t saved_size(Op const& op, inputs<Op, View> const& in) {
-  return detail::saved_size<double, Op>(detail::checked_problem("saved_size", op, in, detail::output_shape(in)));
+  return detail::saved_size<double, Op>(detail::checked_inputs("saved_size", op, in));
 }
 
 }  // namespace attune

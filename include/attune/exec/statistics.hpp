@@ -103,7 +103,7 @@ template <class T, class Op>
 problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
                                  statistics_request const& request, key_interval keys,
                                  memory_kind where = memory_kind::host) {
-  problem_shape const p = checked_problem("statistics", op, in, output_shape(in), where);
+  problem_shape const p = checked_inputs("statistics", op, in, where);
   require_interval("statistics", keys, p);
   check_request("statistics", request);
   if constexpr (has_ordered_sums<Op>)

@@ -136,12 +136,13 @@ ATTUNE_HD constexpr bool shares_rows(field f) {
   return own || shared;
 }
 
-/// The number of fields with a number for each pair, and the place of such a field among them.
+/// The place of a field among those with a number for each pair.
 constexpr int pair_index(field f) {
   int n = 0;
   for (std::size_t at = 0; at < std::size_t(f); ++at) n += side_of(field(at)) == input_side::pair ? 1 : 0;
   return n;
 }
+/// How many fields have a number for each pair.
 inline constexpr int pair_fields = pair_index(field(field_count));
 
 /// The first field of the table with the same number of features. A call takes that number from it.

@@ -21,7 +21,6 @@
 
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/exec/reference/backward.hpp>
-#include <attune/exec/reference/fold.hpp>
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/testing/drawn/varied_extents.hpp>

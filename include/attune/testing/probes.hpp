@@ -54,7 +54,7 @@ void fill(drawn_problem<Op>& p, field f, Value const& value) {
 template <class Op>
 bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
   auto const in = p.template inputs<any_tensor>();
-  problem_shape const all = attune::detail::checked_problem("probe_pack", op, in, attune::detail::output_shape(in));
+  problem_shape const all = attune::detail::checked_inputs("probe_pack", op, in);
   bool any = false;
   for (index_t b = 0; b < all.batch; ++b) {
     std::vector<bool> seen(std::size_t(all.keys), false);
@@ -122,7 +122,7 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
     try {
       auto const& op = op_of(extents);
       auto const in = p->inputs_of_any();
-      attune::detail::checked_problem("probe_pack", op, in, attune::detail::output_shape(in));
+      attune::detail::checked_inputs("probe_pack", op, in);
       if (!change(op, p->problem)) return;
     } catch (error const&) {
       return;

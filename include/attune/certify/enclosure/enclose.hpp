@@ -100,7 +100,7 @@ template <class Op>
 enclosures enclose(Op const& op, inputs<Op, any_tensor> const& in, enclosure_options const& how = {},
                    enclosed_weights weights = enclosed_weights::none) {
   enclosures to;
-  to.extents = attune::detail::checked_problem("enclose", op, in, attune::detail::output_shape(in));
+  to.extents = attune::detail::checked_inputs("enclose", op, in);
   problem_shape const& p = to.extents;
   bool const all = weights == enclosed_weights::all;
   for (index_t b = 0; b < p.batch; ++b)

@@ -2,48 +2,26 @@
 // Copyright (c) 2026 The attune authors
 //
 //   g = vjp(reference<T>{}, op, {.q = Q, .k = K, .v = V}, {.out = dO})
-//
-// The gradients of the reference, row by row (row_pullback.hpp).
 #pragma once
 
-#include <attune/exec/reference/executor.hpp>
-#include <attune/exec/reference/row_pullback.hpp>
+#include <attune/exec/reference/composite.hpp>
 
 namespace attune {
 
-namespace detail {
-
-struct every_head {
-  bool operator()(index_t) const { return true; }
-};
-
-/// The gradients of the heads for which `runs` is true. Cotangents are views like the inputs, or a fold's.
-template <class T, class Op, class View, class CotangentView, class Runs = every_head>
-dense_gradients<T> dense_vjp(Op const& original, inputs<Op, View> const& in, problem_shape const& p,
-                             cotangents<Op, CotangentView> const& d, lift<T> const& numbers = {},
-                             Runs const& runs = {}) {
-  check_cotangents("vjp", d, p);
-  Op op = numbered(original);
-  if constexpr (has_entries<Op>) number_entries(listed_tables(op));
-  dense_gradients<T> to = blank_gradients<T>(op, in);
-  row_pullback<T, Op, View, cotangents<Op, CotangentView>> pull(op, in, p, d, numbers, to);
-  for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h)
-      for (index_t i = 0; i < p.queries && runs(h); ++i) pull(b, h, i);
-  pull_projections(listed_parameters(op), to);
-  return to;
-}
-
-}  // namespace detail
-
 /// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in any
-/// scalar. Conventions at kinks and ties, and for degenerate rows: docs/reference/contracts.md.
+/// scalar. Of a fold also by every coefficient ("fold.0", ...). Conventions at kinks and ties, and for degenerate rows:
+/// docs/reference/contracts.md.
 /// Errors:     attune::error names the argument, the value and the expectation.
 /// Complexity: O(B H Lq Lk (D + Dv + parameters)) operations of T; memory for the gradients and one row.
 template <class T, class Op>
 dense_gradients<T> vjp(reference<T>, Op const& op, inputs<Op, any_tensor> const& in,
                        cotangents<Op, any_tensor> const& d) {
-  return detail::dense_vjp<T>(op, in, detail::checked_problem("vjp", op, in, detail::output_shape(in)), d);
+  if constexpr (Fold<Op>)
+    return detail::dense_vjp_of_fold<T>("vjp", op, in, d, detail::coefficients_in<T, Op>{op}, detail::still_numbers{});
+  else if constexpr (detail::is_mixture<Op>)
+    return detail::dense_vjp_of_mixture<T>(op, in, d);
+  else
+    return detail::dense_vjp<T>(op, in, detail::checked_inputs("vjp", op, in), d);
 }
 
 }  // namespace attune

@@ -41,11 +41,26 @@ void check_directions(char const* function, cotangents<Op, tangent_tensor> const
 template <class T, class Op>
 dense_result<dual<T, 1>> jvp(reference<T>, Op const& original, inputs<Op, tangent_tensor> const& in,
                              policy_direction const& direction = {}) {
-  Op const op = detail::numbered(original);
-  problem_shape const p = detail::checked_problem("jvp", op, in, detail::output_shape(in));
-  detail::check_directions("jvp", in);
-  detail::moving_numbers<T> const moving(op, direction);
-  return detail::dense_forward<dual<T, 1>>(op, in, p, moving.numbers());
+  if constexpr (Fold<Op>) {
+    using D = dual<T, 1>;
+    shape const out = detail::folded_shape("jvp", in);
+    detail::check_directions("jvp", in);
+    detail::folded_direction<Op> const moves(original, direction);
+    detail::moving_folds<T, Op> const with_numbers{moves};
+    auto const all = detail::dense_terms<D>(
+        "jvp", original, in, out, [&](auto const& op, auto const& own, problem_shape const& p, index_t number) {
+          return with_numbers(op, number, [&](auto const& moved, lift<D> const& numbers) {
+            return detail::dense_forward<D>(moved, own, p, numbers);
+          });
+        });
+    return detail::dense_fold<D, Op>(all, {original, &moves}, out);
+  } else {
+    Op const op = detail::numbered(original);
+    problem_shape const p = detail::checked_inputs("jvp", op, in);
+    detail::check_directions("jvp", in);
+    detail::moving_numbers<T> const moving(op, direction);
+    return detail::dense_forward<dual<T, 1>>(op, in, p, moving.numbers());
+  }
 }
 
 /// Gradients and how they change along a direction: a Hessian-vector product of the objective that the cotangents
@@ -56,11 +71,19 @@ template <class T, class Op>
 dense_gradients<dual<T, 1>> jvp_of_vjp(reference<T>, Op const& op, inputs<Op, tangent_tensor> const& in,
                                        cotangents<Op, tangent_tensor> const& d,
                                        policy_direction const& direction = {}) {
-  problem_shape const p = detail::checked_problem("jvp_of_vjp", op, in, detail::output_shape(in));
   detail::check_directions("jvp_of_vjp", in);
-  detail::check_directions("jvp_of_vjp", d);
-  detail::moving_numbers<T> const moving(op, direction);
-  return detail::dense_vjp<dual<T, 1>>(op, in, p, d, moving.numbers());
+  if constexpr (Fold<Op>) {
+    using D = dual<T, 1>;
+    detail::check_direction("jvp_of_vjp", "the gradient of out", d.out);
+    detail::folded_direction<Op> const moves(op, direction);
+    return detail::dense_vjp_of_fold<D>("jvp_of_vjp", op, in, d, detail::coefficients_in<D, Op>{op, &moves},
+                                        detail::moving_folds<T, Op>{moves});
+  } else {
+    problem_shape const p = detail::checked_inputs("jvp_of_vjp", op, in);
+    detail::check_directions("jvp_of_vjp", d);
+    detail::moving_numbers<T> const moving(op, direction);
+    return detail::dense_vjp<dual<T, 1>>(op, in, p, d, moving.numbers());
+  }
 }
 
 }  // namespace attune

@@ -2,134 +2,34 @@
 // Copyright (c) 2026 The attune authors
 //
 //   result = forward(reference<T>{}, op, inputs):   scores, logits, weights, w0, lse and out of every row
-//
-// The oracle. Each row is evaluated as textbooks write it, with all keys available at once. It shares only the policies
-// with the other executors: it has no tiles, no running reference and no state.
 #pragma once
 
-#include <vector>
-
-#include <Eigen/Core>
-
-#include <attune/exec/reference/executor.hpp>
-#include <attune/exec/reference/row.hpp>
+#include <attune/exec/reference/composite.hpp>
+#include <attune/exec/reference/dense.hpp>
 
 namespace attune {
 
-/// Everything that a dense evaluation computes for one head. Rows are queries, columns are keys (or value features).
-template <class T>
-struct dense_head {
-  /// One row per query.
-  using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  using column = Eigen::Matrix<T, Eigen::Dynamic, 1>;  ///< one number per query
-  /// (Lq, Lk): which keys each query sees.
-  Eigen::Matrix<bool, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> visible;
-  matrix scores;         ///< before length scale and gate; -inf where not visible
-  matrix logits;         ///< the normalizer's input, row constant included; -inf where not visible
-  matrix weights;        ///< before the weight gate; 0 where not visible
-  matrix out;            ///< (Lq, Dv)
-  column lse;            ///< natural log; empty where the operator has none
-  column ground_weight;  ///< w0; empty where the operator has none
-  column threshold;      ///< if the normalizer has a candidate set; NaN where no key has weight
-};
-
-/// The result of a dense evaluation.
-template <class T>
-struct dense_result {
-  problem_shape extents;             ///< of the call
-  std::vector<dense_head<T>> heads;  ///< B H heads, batch-major
-  /// Head h of batch element b; not checked.
-  dense_head<T> const& at(index_t b, index_t h) const { return heads[std::size_t(b * extents.heads + h)]; }
-};
-
-namespace detail {
-
-/// A head with `rows` rows that have seen no keys.
-template <class T, class Op>
-dense_head<T> blank_head(problem_shape const& p, index_t rows) {
-  T const off = -math::infinity<T>();
-  dense_head<T> head;
-  head.visible.setConstant(rows, p.keys, false);
-  head.scores.setConstant(rows, p.keys, off);
-  head.logits.setConstant(rows, p.keys, off);
-  head.weights.setConstant(rows, p.keys, T(0));
-  head.out.setConstant(rows, p.value_width, T(0));
-  if constexpr (Op::has_lse) head.lse.setConstant(rows, T(0));
-  if constexpr (Op::has_ground_weight) head.ground_weight.setConstant(rows, T(0));
-  if constexpr (Op::has_threshold) head.threshold.setConstant(rows, T(0));
-  return head;
-}
-
-template <class T, class Op, class View>
-void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p, index_t b, index_t h, index_t i,
-               dense_head<T>& to, index_t slot, lift<T> const& numbers = {}) {
-  using normalizer = typename Op::normalizer_policy;
-  row<T> const r = scalar_row<T>(p, op.mask, b, h, i, numbers);
-  auto const f = op.bind(r);
-  visible_keys<T> seen;
-  reference_contraction<T, Op, View> const contract{op, in, p, numbers};
-  for_each_visible(contract, f, b, h, i, {0, p.keys}, [&](index_t j, T const& s, T const& a) {
-    seen.keys.push_back(j);
-    seen.logits.push_back(a);
-    to.visible(slot, j) = true;
-    to.scores(slot, j) = s;
-    to.logits(slot, j) = a + f.logit_shift;
-  });
-  weighed_row<T> const done = weigh<normalizer>(f.normalizer, seen, r.visible);
-  index_t const v_head = p.group(h, p.value_heads);
-  for (std::size_t n = 0; n < seen.keys.size(); ++n) {
-    index_t const j = seen.keys[n];
-    T w = done.weights[n];
-    to.weights(slot, j) = w;
-    if (Op::has_threshold && scalar<T>::all(w == T(0))) continue;  // outside the support: never read
-    if constexpr (Op::has_weight_gate) w = w * key_factor(contract, f, b, h, i, j);
-    if constexpr (!Op::has_value_gate && std::is_same_v<View, any_tensor>)
-      in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
-        for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + w * T(v[d * step]);
-      });
-    else
-      for (index_t d = 0; d < p.value_width; ++d)
-        to.out(slot, d) = to.out(slot, d) + w * gated_value<T>(in, f, b, v_head, j, d);
-  }
-  if constexpr (Op::uses(field::v0)) {
-    for (index_t d = 0; d < p.value_width; ++d)
-      to.out(slot, d) = to.out(slot, d) + done.ground_weight * read_shared<T>(in.v0, b, h, i, d);
-  }
-  if constexpr (Op::has_output_gate)
-    for (index_t d = 0; d < p.value_width; ++d)
-      to.out(slot, d) = to.out(slot, d) * output_factor<T>(in, p, f, b, h, i, d);
-  if constexpr (Op::has_lse)  // -inf (no mass at all) does not move
-    to.lse(slot) = math::select(done.lse == -math::infinity<T>(), done.lse, T(done.lse + f.logit_shift));
-  if constexpr (Op::has_ground_weight) to.ground_weight(slot) = done.ground_weight;
-  if constexpr (Op::has_threshold) to.threshold(slot) = done.threshold;
-}
-
-template <class T, class Op, class View>
-dense_result<T> dense_forward(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
-                              lift<T> const& numbers = {}) {
-  dense_result<T> result{p, {}};
-  for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h) {
-      dense_head<T>& head = result.heads.emplace_back(blank_head<T, Op>(p, p.queries));
-      for (index_t i = 0; i < p.queries; ++i) dense_row(op, in, p, b, h, i, head, i, numbers);
-    }
-  return result;
-}
-
-}  // namespace detail
-
-/// Evaluates an operator densely for an output of extents (B, H, Lq, Dv).
+/// Evaluates an operator, a fold or a mixture densely for an output of extents (B, H, Lq, Dv). Heads of a fold hold
+/// `out` alone.
 /// Errors:     attune::error names the argument, the value and the expectation.
 /// Complexity: O(B H Lq Lk (D + Dv)) operations of T, memory O(B H Lq Lk).
 template <class T, class Op>
 dense_result<T> forward(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, shape const& extents) {
-  return detail::dense_forward<T>(op, in, detail::checked_problem("forward", op, in, extents));
+  if constexpr (Fold<Op>)
+    return detail::dense_forward_of_fold<T>(op, in, extents);
+  else if constexpr (detail::is_mixture<Op>)
+    return detail::dense_forward_of_mixture<T>(op, in, extents);
+  else
+    return detail::dense_forward<T>(op, in, detail::checked_problem("forward", op, in, extents));
 }
 
 /// The same; the inputs determine the extents.
 template <class T, class Op>
 dense_result<T> forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in) {
-  return forward(exec, op, in, detail::output_shape(in));
+  if constexpr (Fold<Op>)
+    return forward(exec, op, in, detail::folded_shape("forward", in));
+  else
+    return forward(exec, op, in, detail::output_shape(in));
 }
 
 /// One row only, with all its intermediates in row 0 of the result. For samples at a precision that is too expensive
@@ -137,7 +37,7 @@ dense_result<T> forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> 
 template <class T, class Op>
 dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, index_t b, index_t h,
                           index_t i) {
-  problem_shape const p = detail::checked_problem("forward_row", op, in, detail::output_shape(in));
+  problem_shape const p = detail::checked_inputs("forward_row", op, in);
   if (b < 0 || b >= p.batch || h < 0 || h >= p.heads || i < 0 || i >= p.queries)
     throw error("forward_row", "(batch, head, query)", attune::detail::text("the value (", b, ", ", h, ", ", i, ")"),
                 attune::detail::text("indices below (", p.batch, ", ", p.heads, ", ", p.queries, ")"));
@@ -149,14 +49,17 @@ dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> con
 /// The same call as on every other executor: writes the outputs as T.
 template <class T, class Op>
 void forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in, outputs<Op, T> const& to) {
-  problem_shape const p = detail::checked_problem("forward", op, in, to.out.extents());
-  detail::check_outputs("forward", to, p);
-  dense_result<T> const result = forward(exec, op, in, to.out.extents());
-  for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h) {
+  shape const e = to.out.extents();
+  if constexpr (Fold<Op>)
+    detail::require_distinct("forward", "out", to.out);
+  else
+    detail::check_outputs("forward", to, detail::checked_problem("forward", op, in, e));
+  dense_result<T> const result = forward(exec, op, in, e);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t h = 0; h < e.head; ++h) {
       dense_head<T> const& head = result.at(b, h);
-      for (index_t i = 0; i < p.queries; ++i) {
-        for (index_t d = 0; d < p.value_width; ++d) to.out(b, h, i, d) = head.out(i, d);
+      for (index_t i = 0; i < e.position; ++i) {
+        for (index_t d = 0; d < e.feature; ++d) to.out(b, h, i, d) = head.out(i, d);
         if constexpr (Op::has_lse)
           if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = head.lse(i);
         if constexpr (Op::has_ground_weight)

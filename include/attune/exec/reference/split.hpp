@@ -4,22 +4,23 @@
 //   states = accumulate(reference<T>{}, op, inputs, {first, last})
 #pragma once
 
+#include <attune/calls/states.hpp>
 #include <attune/exec/reference/forward.hpp>
-#include <attune/exec/states.hpp>
 
 namespace attune {
 
-/// The states of all rows over the keys [keys.first, keys.last), with the keys added one after the other. This is the
-/// streaming derivation in any scalar, independent of the dense one.
+namespace detail {
+
+/// The keys of a row are added one after the other: the streaming derivation, independent of the dense one.
 template <class T, class Op>
-states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
+states_of<T, Op> dense_states(Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
   using normalizer = typename Op::normalizer_policy;
-  detail::require_mergeable<Op>();
-  problem_shape const p = detail::checked_problem("accumulate", op, in, detail::output_shape(in));
-  detail::require_interval("accumulate", keys, p);
+  require_mergeable<Op>();
+  problem_shape const p = checked_inputs("accumulate", op, in);
+  require_interval("accumulate", keys, p);
   states_of<T, Op> all(op, p);
   lift<T> const numbers{};
-  detail::reference_contraction<T, Op, any_tensor> const contract{op, in, p, numbers};
+  reference_contraction<T, Op, any_tensor> const contract{op, in, p, numbers};
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i) {
@@ -51,6 +52,22 @@ states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> c
         }
       }
   return all;
+}
+
+}  // namespace detail
+
+/// The states of all rows over the keys [keys.first, keys.last), in any scalar. The states of a fold of one operator
+/// are the states of its operator, with all heads.
+template <class T, class Op>
+typename detail::states_by<reference<T>, Op>::type accumulate(reference<T> exec, Op const& op,
+                                                              inputs<Op, any_tensor> const& in, key_interval keys) {
+  if constexpr (Fold<Op>) {
+    detail::require_one_operator<Op>();
+    detail::checked_fold("accumulate", op, in, detail::folded_shape("accumulate", in));
+    return accumulate(exec, std::get<0>(op.operators), detail::narrowed<detail::only_operator<Op>>(in), keys);
+  } else {
+    return detail::dense_states<T>(op, in, keys);
+  }
 }
 
 }  // namespace attune

@@ -40,7 +40,7 @@ states_of<typename Exec::value_type, Op> read_states(Exec const&, Op const& op,
                                                      inputs<Op, typename Exec::view> const& in,
                                                      std::filesystem::path const& file) {
   detail::require_mergeable<Op>();
-  problem_shape const p = detail::checked_problem("read_states", op, in, detail::output_shape(in));
+  problem_shape const p = detail::checked_inputs("read_states", op, in);
   std::string const name = "file " + file.string();
   std::error_code problem;
   auto const size = std::filesystem::is_regular_file(file, problem) ? std::filesystem::file_size(file, problem) : 0;

@@ -119,7 +119,7 @@ class part_problem {
   states_of<W, op_type> blank_states() const {
     auto const all = in();
     op_type const what = op();
-    return {what, attune::detail::checked_problem("sorted", what, all, attune::detail::output_shape(all))};
+    return {what, attune::detail::checked_inputs("sorted", what, all)};
   }
 
   /// Copies the rows `ids` of a tensor of one head, in that order, into dense memory.

@@ -33,7 +33,7 @@ class gradient_call {
   gradient_call(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d,
                 gradient_candidate const& given, verdict_options const& how)
       : op_(op), in_(in), d_(d), given_(given), how_(how), seen_(how.gate, regions_),
-        p_(attune::detail::checked_problem("gradient_verdict", op, in, attune::detail::output_shape(in))) {
+        p_(attune::detail::checked_inputs("gradient_verdict", op, in)) {
     if (given.all().empty()) throw error("testing::gradient_verdict", "the candidate", "no gradient", "at least one");
     storage narrowest = given.all().begin()->second.stored;
     for (auto const& [name, x] : given.all()) {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   forward(reference<T>{}, fold(inner, {1.0, minus_lambda}), inputs)      vjp(...), jvp(...), jvp_of_vjp(...) likewise
-//
-// The sum of a fold as its definition writes it, in any scalar: out_h = c_0 out_{N h} + c_1 out_{N h + 1} + ...
+// Folds and mixtures in any scalar, as their definitions write them: out_h = c_0 out_{N h} + c_1 out_{N h + 1} + ...
 #pragma once
 
 #include <vector>
 
+#include <attune/calls/executor.hpp>
 #include <attune/calls/fold.hpp>
-#include <attune/exec/reference/backward.hpp>
-#include <attune/exec/reference/directional.hpp>
-#include <attune/exec/reference/forward.hpp>
-#include <attune/exec/reference/split.hpp>
+#include <attune/calls/mixture.hpp>
+#include <attune/exec/direction.hpp>
+#include <attune/exec/reference/dense.hpp>
+#include <attune/exec/reference/dense_vjp.hpp>
 
 namespace attune {
 
@@ -155,81 +154,46 @@ struct moving_folds {
   }
 };
 
-}  // namespace detail
-
-/// Evaluates a fold densely for an output of extents (B, H, Lq, Dv). Heads of the result hold `out`; their other
-/// members are empty.
+/// The heads of a fold: `out` alone, everything else is empty.
 template <class T, Fold Op>
-dense_result<T> forward(reference<T>, Op const& folded, inputs<Op, any_tensor> const& in, shape const& extents) {
-  auto const all = detail::dense_terms<T>("forward", folded, in, extents,
-                                          [](auto const& op, auto const& own, problem_shape const& p, index_t) {
-                                            return detail::dense_forward<T>(op, own, p);
-                                          });
-  return detail::dense_fold<T, Op>(all, {folded}, extents);
-}
-/// The same; the inputs determine the extents.
-template <class T, Fold Op>
-dense_result<T> forward(reference<T> exec, Op const& folded, inputs<Op, any_tensor> const& in) {
-  return forward(exec, folded, in, detail::folded_shape("forward", in));
-}
-/// The same call as on every other executor: writes `out` as T.
-template <class T, Fold Op>
-void forward(reference<T> exec, Op const& folded, inputs<Op, any_tensor> const& in, outputs<Op, T> const& to) {
-  detail::require_distinct("forward", "out", to.out);
-  shape const e = to.out.extents();
-  auto const result = forward(exec, folded, in, e);
-  for (index_t b = 0; b < e.batch; ++b)
-    for (index_t h = 0; h < e.head; ++h)
-      for (index_t i = 0; i < e.position; ++i)
-        for (index_t d = 0; d < e.feature; ++d) to.out(b, h, i, d) = result.at(b, h).out(i, d);
+dense_result<T> dense_forward_of_fold(Op const& folded, inputs<Op, any_tensor> const& in, shape const& extents) {
+  auto const all =
+      dense_terms<T>("forward", folded, in, extents,
+                     [](auto const& op, auto const& own, problem_shape const& p, index_t) {
+                       return dense_forward<T>(op, own, p);
+                     });
+  return dense_fold<T, Op>(all, {folded}, extents);
 }
 
-/// Gradients of sum <d.out, out> by every input, coefficient ("fold.0", ...), parameter and table, in any scalar.
-template <class T, Fold Op>
-dense_gradients<T> vjp(reference<T>, Op const& folded, inputs<Op, any_tensor> const& in,
-                       cotangents<Op, any_tensor> const& d) {
-  return detail::dense_vjp_of_fold<T>("vjp", folded, in, d, detail::coefficients_in<T, Op>{folded},
-                                      detail::still_numbers{});
+/// Each head by its operator. Columns that an operator lacks are empty in its heads.
+template <class T, class... Ops>
+dense_result<T> dense_forward_of_mixture(mixture_operator<Ops...> const& mixed,
+                                         inputs<mixture_operator<Ops...>, any_tensor> const& in, shape const& extents) {
+  problem_shape const all = checked_problem("forward", mixed, in, extents);
+  dense_result<T> result{all, std::vector<dense_head<T>>(std::size_t(all.batch * all.heads))};
+  for_each_operator(mixed, [&](auto const& op, index_t number) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    auto const own = narrowed<part>(in);
+    problem_shape const p = checked_problem("forward", op, own, extents);
+    for (index_t b = 0; b < p.batch; ++b)
+      for (index_t h = 0; h < p.heads; ++h) {
+        if (mixed.which[h] != number) continue;
+        dense_head<T>& head = result.heads[std::size_t(b * p.heads + h)];
+        head = blank_head<T, part>(p, p.queries);
+        for (index_t i = 0; i < p.queries; ++i) dense_row<T>(op, own, p, b, h, i, head, i);
+      }
+  });
+  return result;
 }
-
-/// Values and directional derivatives of `out`. Names are the same as for vjp().
-template <class T, Fold Op>
-dense_result<dual<T, 1>> jvp(reference<T>, Op const& folded, inputs<Op, tangent_tensor> const& in,
-                             policy_direction const& direction = {}) {
-  using D = dual<T, 1>;
-  shape const out = detail::folded_shape("jvp", in);
-  detail::check_directions("jvp", in);
-  detail::folded_direction<Op> const moves(folded, direction);
-  detail::moving_folds<T, Op> const with_numbers{moves};
-  auto const all = detail::dense_terms<D>(
-      "jvp", folded, in, out, [&](auto const& op, auto const& own, problem_shape const& p, index_t number) {
-        return with_numbers(op, number, [&](auto const& moved, lift<D> const& numbers) {
-          return detail::dense_forward<D>(moved, own, p, numbers);
-        });
+template <class T, class... Ops>
+dense_gradients<T> dense_vjp_of_mixture(mixture_operator<Ops...> const& mixed,
+                                        inputs<mixture_operator<Ops...>, any_tensor> const& in,
+                                        cotangents<mixture_operator<Ops...>, any_tensor> const& d) {
+  return gradients_of_operators<T>(
+      mixed, in, d, [&](auto const& op, auto const& own, problem_shape const& p, auto const& by, index_t number) {
+        return dense_vjp<T>(op, own, p, by, lift<T>{}, [&](index_t h) { return mixed.which[h] == number; });
       });
-  return detail::dense_fold<D, Op>(all, {folded, &moves}, out);
 }
 
-/// Gradients and how they change along a direction, as for a single operator.
-template <class T, Fold Op>
-dense_gradients<dual<T, 1>> jvp_of_vjp(reference<T>, Op const& folded, inputs<Op, tangent_tensor> const& in,
-                                       cotangents<Op, tangent_tensor> const& d,
-                                       policy_direction const& direction = {}) {
-  using D = dual<T, 1>;
-  detail::check_directions("jvp_of_vjp", in);
-  detail::check_direction("jvp_of_vjp", "the gradient of out", d.out);
-  detail::folded_direction<Op> const moves(folded, direction);
-  return detail::dense_vjp_of_fold<D>("jvp_of_vjp", folded, in, d, detail::coefficients_in<D, Op>{folded, &moves},
-                                      detail::moving_folds<T, Op>{moves});
-}
-
-/// The states of a fold of one operator are the states of its operator, with all heads.
-template <class T, Fold Op>
-states_of<T, detail::only_operator<Op>> accumulate(reference<T> exec, Op const& folded,
-                                                   inputs<Op, any_tensor> const& in, key_interval keys) {
-  detail::require_one_operator<Op>();
-  detail::checked_fold("accumulate", folded, in, detail::folded_shape("accumulate", in));
-  return accumulate(exec, std::get<0>(folded.operators), detail::narrowed<detail::only_operator<Op>>(in), keys);
-}
-
+}  // namespace detail
 }  // namespace attune

@@ -197,6 +197,9 @@ void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& 
       });
     else if constexpr (Fold<Op>)
       detail::copy_gradients(vjp(exec, op, in, d), op, in, to);
+    else if constexpr (detail::is_mixture<Op>)
+      static_assert(detail::never<Op>,
+                    "attune: vjp() of a mixture returns its gradients: vjp(exec, op, in, {.out = dO})");
     else
       vjp(exec, op, in, detail::rows_alone(exec, op, in, detail::checked_vjp<Exec>(op, in)), d, to);
   }

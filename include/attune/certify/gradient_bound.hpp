@@ -23,7 +23,7 @@
 #include <attune/certify/error_bound.hpp>
 #include <attune/certify/gradient_underflow.hpp>
 #include <attune/certify/term_squares.hpp>
-#include <attune/exec/reference/backward.hpp>
+#include <attune/exec/reference/dense_vjp.hpp>
 
 /// Sums of `rounded` are plain sums: nothing is compensated.
 template <>

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <attune/certify/error_bound.hpp>
-#include <attune/exec/reference/backward.hpp>
+#include <attune/exec/reference/dense_vjp.hpp>
 #include <attune/exec/weight_gate.hpp>
 #include <attune/operators/numbering.hpp>
 

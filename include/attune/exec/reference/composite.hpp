@@ -157,11 +157,9 @@ struct moving_folds {
 /// The heads of a fold: `out` alone, everything else is empty.
 template <class T, Fold Op>
 dense_result<T> dense_forward_of_fold(Op const& folded, inputs<Op, any_tensor> const& in, shape const& extents) {
-  auto const all =
-      dense_terms<T>("forward", folded, in, extents,
-                     [](auto const& op, auto const& own, problem_shape const& p, index_t) {
-                       return dense_forward<T>(op, own, p);
-                     });
+  auto const all = dense_terms<T>(
+      "forward", folded, in, extents,
+      [](auto const& op, auto const& own, problem_shape const& p, index_t) { return dense_forward<T>(op, own, p); });
   return dense_fold<T, Op>(all, {folded}, extents);
 }
 

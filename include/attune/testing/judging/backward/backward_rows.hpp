@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/reference/backward.hpp>
+#include <attune/exec/reference/dense_vjp.hpp>
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing::detail {

@@ -20,7 +20,6 @@
 #include <attune/calls/mixture.hpp>
 #include <attune/calls/pages.hpp>
 #include <attune/calls/rows.hpp>
-#include <attune/exec/moving_tensor.hpp>
 
 namespace attune::detail {
 
@@ -143,20 +142,7 @@ class folded_call {
   fold_layout<Op> layout_;
 };
 
-/// Values and directional derivatives of the outputs of an operator.
-template <class Exec, class Op>
-auto jvp_of_call(Exec const& exec, Op const& op, inputs<Op, typename Exec::moving_view> const& in,
-                 policy_direction const& direction) {
-  using view = typename Exec::view;
-  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset, in.offsets);
-  auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset, in.offsets);
-  problem_shape const p = checked_inputs("jvp", op, values, memory_of<Exec>());
-  for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) check_direction("jvp", name_of(F), member<F>(values), member<F>(along));
-  });
-  return jvp_rows(typename Exec::engine{}, exec, op, values, along, p, direction);
-}
-/// Of a fold: sum_c c_c dO_c + dc_c O_c.
+/// jvp() of a fold: sum_c c_c dO_c + dc_c O_c.
 template <class Exec, Fold Op>
 auto jvp_of_fold(Exec const& exec, Op const& folded, inputs<Op, typename Exec::moving_view> const& in,
                  policy_direction const& direction) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The steps that calls share: saved rows of a call, gradients from saved rows. Arguments are already checked.
+// Steps that calls of operators, folds and mixtures share: saved rows, gradients from them, directional derivatives.
 #pragma once
 
 #include <type_traits>
 #include <utility>
 
 #include <attune/calls/executor.hpp>
+#include <attune/exec/direction.hpp>
 #include <attune/exec/gradients.hpp>
+#include <attune/exec/moving_tensor.hpp>
 #include <attune/exec/saved.hpp>
 
 namespace attune::detail {
@@ -66,6 +68,20 @@ dense_gradients<number_of<Exec>> gradients_of_call(Exec const& exec, Op const& o
     check_cotangents("vjp", d, p);
     return vjp_rows(typename Exec::engine{}, exec, op, in, p, d, serves);
   }
+}
+
+/// Values and directional derivatives of the outputs of an operator.
+template <class Exec, class Op>
+auto jvp_of_call(Exec const& exec, Op const& op, inputs<Op, typename Exec::moving_view> const& in,
+                 policy_direction const& direction) {
+  using view = typename Exec::view;
+  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset, in.offsets);
+  auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset, in.offsets);
+  problem_shape const p = checked_inputs("jvp", op, values, memory_of<Exec>());
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) check_direction("jvp", name_of(F), member<F>(values), member<F>(along));
+  });
+  return jvp_rows(typename Exec::engine{}, exec, op, values, along, p, direction);
 }
 
 }  // namespace attune::detail

@@ -14,6 +14,8 @@ set(layers
   "^exec/(reference|thrust|cuda)/"
   "^exec/cpu/(executor|threads)\\.hpp$"
   "^exec/cpu/products/"
+  "^exec/cpu/contraction/"
+  "^exec/cpu/row/"
   "^exec/cpu/tile/"
   "^exec/cpu/bf16/"
   "^exec/cpu/gradients/"

@@ -57,7 +57,7 @@ FMAS_PER_LOAD = 1.5
 STACK_LOADS_PER_SUM = 0
 
 
-# Streams: functions of decode() that multiply rows of keys or values as they come from memory (exec/cpu/decode/products.hpp,
+# Streams: functions of decode() that multiply rows of keys or values as they come from memory (exec/cpu/products/few_rows.hpp,
 # bf16_kernels.hpp). For the largest block of rows each does rows x COLUMNS products a step, and keeps nothing on the stack:
 # g++ stores an element of an array that an asm names, once a step, unless keep() takes a copy of it. Products with keys read
 # `loads` vectors of keys for each column and one for each row, and hold no other vector instruction than `widening` for each column:

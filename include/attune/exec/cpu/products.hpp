@@ -6,8 +6,7 @@
 #pragma once
 
 #include <attune/exec/cpu/products/buffer.hpp>
-#include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/products/lane_sums.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/outer.hpp>
 #include <attune/exec/cpu/products/pack.hpp>

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <attune/exec/cpu/gradients/contractions/ordered_parts.hpp>
+#include <attune/exec/cpu/gradients/ordered_parts.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
 #include <attune/exec/saved.hpp>
 #include <attune/exec/states.hpp>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <attune/exec/cpu/bf16/multiply.hpp>
-#include <attune/exec/cpu/tile/contract.hpp>
+#include <attune/exec/cpu/row/contract.hpp>
 
 namespace attune::exec_cpu {
 
@@ -28,17 +28,21 @@ struct pair_products {
   template <class C, class Arch>
   struct pair_contractor {
     static constexpr int queries = tiling<float, Arch>::queries;
-    static index_t resident(problem_shape const& p) { return padded<float>(queries * pairs_of(p.width_of(C::x::of))); }
+    struct packed {
+      number_pair* q;
+      packed(arena<float>& from, problem_shape const& p)
+          : q(take_numbers<number_pair>(from, queries * pairs_of(p.width_of(C::x::of)))) {}
+    };
     template <class In, class Owner>
-    static void pack(float* to, In const& in, Owner const&, tile_place const& at) {
-      pack_query_pairs<queries>(reinterpret_cast<number_pair*>(to), member<C::x::of>(in), at.b, at.h, at.first);
+    static void pack(packed const& to, In const& in, Owner const&, tile_place const& at) {
+      pack_query_pairs<queries>(to.q, member<C::x::of>(in), at.b, at.h, at.first);
     }
     template <class Memory>
-    static void run(float* to, float const* q, tile_place const& at, key_block_place const& block, Memory const& memory,
-                    int number) {
+    static void run(float* to, packed const& own, tile_place const& at, key_block_place const& block,
+                    Memory const& memory, int number) {
       paired_keys const keys = memory.keys_of(*at.p, number);
       pair_multiplier<Unit>::template contract<Arch>(to, keys.data + (block.first - keys.first) * keys.step, keys.step,
-                                                     reinterpret_cast<number_pair const*>(q), keys.step, block.n);
+                                                     own.q, keys.step, block.n);
     }
   };
   template <class C, class T, class Arch>
@@ -59,8 +63,8 @@ struct pair_key_memory : tile_block_memory<float, Arch, Op> {
   number_pair* key_pairs;  ///< of one contraction after the other: [key][pair of features]
 
   pair_key_memory(arena<float>& from, problem_shape const& p)
-      : base(from, p), session(pairs_of(p.width)), first_key(reinterpret_cast<index_t*>(from.take(padded<float>(1)))),
-        key_pairs(reinterpret_cast<number_pair*>(from.take(block * pairs_of_keys(p, contractions::size)))) {}
+      : base(from, p), session(pairs_of(p.width)), first_key(take_numbers<index_t>(from, 1)),
+        key_pairs(take_numbers<number_pair>(from, block * pairs_of_keys(p, contractions::size))) {}
 
   /// Pairs the keys [from, to) of a head of the inputs. `at` names the batch element and the head.
   template <class View>

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <attune/exec/cpu/decode/contractions.hpp>
+#include <attune/exec/cpu/contraction/kinds.hpp>
 #include <attune/exec/cpu/products/bf16.hpp>
 
 namespace attune::exec_cpu {
@@ -259,22 +259,25 @@ struct bf16_products {
   template <class C, class Arch>
   struct of_pairs : decode_contractor<C, float, Arch> {
     static constexpr field query = C::x::of, key = C::y::of;
+    using base = decode_contractor<C, float, Arch>;
     template <class In, class Owner>
-    static void pack(float* to, In const& in, Owner const&, decode_place const& at) {
-      detail::pack_pairs<Arch>(to, member<query>(in), at);
+    static void pack(typename base::packed const& to, In const& in, Owner const&, decode_place const& at) {
+      detail::pack_pairs<Arch>(to.q, member<query>(in), at);
     }
     template <class In, class Owner>
-    static void run(float* to, float const* q, In const& in, Owner const&, decode_place const& at,
-                    key_block_place const& block, float* copy) {
+    static void run(float* to, typename base::packed const& own, In const& in, Owner const&, decode_place const& at,
+                    key_block_place const& block, typename base::copies const& memory) {
       using tile = decode_tiling<float, Arch>;
       tensor<bfloat16 const> const& keys = feature_rows<key>(in);
       index_t const head = at.p->group(at.head, at.p->heads_of(key)), width = keys.extents().feature;
-      with_rows<float, Arch>(keys, at.b, head, block.first, block.n, copy, [&](bfloat16 const* from, index_t key_step) {
-        detail::in_row_blocks<float, Arch>(at.rows, [&](auto some, index_t r) {
-          detail::contract_rows_of_pairs<Arch, some()>(to + r * tile::block, q + r * tile::whole(width), width, from,
-                                                       key_step, block.n, r == 0 ? at.values : prefetch_range{});
-        });
-      });
+      with_rows<float, Arch>(
+          keys, at.b, head, block.first, block.n, memory.keys, [&](bfloat16 const* from, index_t key_step) {
+            detail::in_row_blocks<float, Arch>(at.rows, [&](auto some, index_t r) {
+              detail::contract_rows_of_pairs<Arch, some()>(to + r * tile::block, own.q + r * tile::whole(width), width,
+                                                           from, key_step, block.n,
+                                                           r == 0 ? at.values : prefetch_range{});
+            });
+          });
     }
   };
   template <contraction::PlainProduct C, class T, class Arch>

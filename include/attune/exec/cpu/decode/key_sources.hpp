@@ -16,9 +16,9 @@
 #include <vector>
 
 #include <attune/core/page_table.hpp>
-#include <attune/exec/cpu/decode/products.hpp>
+#include <attune/exec/cpu/contraction/features.hpp>
+#include <attune/exec/cpu/products/few_rows.hpp>
 #include <attune/exec/cpu/products/widened.hpp>
-#include <attune/exec/cpu/tile/contractions.hpp>
 #include <attune/exec/problem.hpp>
 
 namespace attune::exec_cpu {

@@ -18,11 +18,10 @@
 #include <vector>
 
 #include <attune/exec/cpu/decode/key_sources.hpp>
-#include <attune/exec/cpu/decode/rotary.hpp>
 #include <attune/exec/cpu/decode/sums.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
-#include <attune/exec/cpu/decode/weight_gate.hpp>
-#include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_cpu {
@@ -58,8 +57,9 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
   static constexpr int buffers = decode_planes<Op>::count;
 
   decode_worker(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
-      : base(p, most_rows, buffers, packed_elements(p, most_rows), copied_elements(p)), op_(&op), source_(keys),
-        most_rows_(most_rows), bound_(most_rows) {}
+      : base(p, most_rows, buffers, resident_memory_size<T, contractions, packed_of>(p, most_rows),
+             block_memory_size<T, contractions, copies_of>(p).shared),
+        op_(&op), source_(keys), most_rows_(most_rows), bound_(most_rows) {}
 
   /// Streams the keys [keys.first, keys.last) through the rows and writes their states to `to`. visible[r] is K of row
   /// r.
@@ -87,30 +87,18 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
   using base::plane_;
   using base::seen_;
 
-  /// The number of elements of a contraction's packed rows.
   template <class C>
-  static index_t packed_elements_of(problem_shape const& p, index_t most_rows) {
-    return most_rows * padded<T>(contractor<C>::packed(p));
-  }
-  static index_t packed_elements(problem_shape const& p, index_t most_rows) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return (index_t(0) + ... + packed_elements_of<C>(p, most_rows));
-    }(contractions{});
-  }
-  /// The number of elements of a block of keys that must be copied, for one contraction at a time.
-  static index_t copied_elements(problem_shape const& p) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return block * (std::max)({index_t(0), contractor<C>::copied(p)...});
-    }(contractions{});
-  }
+  using packed_of = typename contractor<C>::packed;
+  template <class C>
+  using copies_of = typename contractor<C>::copies;
 
   /// Visits each contraction with its policy and its packed rows.
   template <class Visit>
   void each_contraction(Visit const& visit) const {
-    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-      [[maybe_unused]] T* own = packed_.data();
-      (..., (visit(C{}, op_->template owner<Index>(), own), own += packed_elements_of<C>(*p_, most_rows_)));
-    }(contractions{}, std::make_integer_sequence<int, contractions::size>{});
+    arena<T> packed(packed_.data());
+    for_each_contraction(*op_, [&](auto c, auto const& owner, auto number) {
+      visit(c, owner, packed_of<decltype(c)>(packed, *p_, most_rows_), number);
+    });
   }
 
   void start(decode_place const& at, index_t const* visible, index_t first) {
@@ -124,8 +112,9 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
         masses_[std::size_t(r)].reference = initial_reference<normalizer, decltype(f.normalizer), batch>(f.normalizer);
       sees_.emplace_back(op_->mask, p_->row(at.b, h, i), first);
     }
-    each_contraction(
-        [&](auto c, auto const& owner, T* own) { contractor<decltype(c)>::pack(own, source_.resident(), owner, at); });
+    each_contraction([&](auto c, auto const& owner, auto const& own, auto) {
+      contractor<decltype(c)>::pack(own, source_.resident(), owner, at);
+    });
   }
 
   /// No row sees a key in [j, nearest(j)). A predicate with bounds starts at whole blocks, like one without: then both
@@ -146,13 +135,10 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
     block_of_keys const rows{at_.b, at_.head, at_.head_of(at_.rows - 1), keys.first, keys.n};
     auto const& in = source_.block(rows);
     at_.values = source_.template ahead<field::v>(at_.b, p_->group(at_.head, p_->value_heads), keys.first, end);
-    T* pairs = pairs_.data();
-    [[maybe_unused]] int n = 0;
-    each_contraction([&](auto c, auto const& owner, T* own) {
-      if constexpr (attune::detail::contracts_weights<Op>)
-        if (n++ == Op::logit_contractions) pairs = pairs_.data() + decode_planes<Op>::gate * plane_;
-      contractor<decltype(c)>::run(pairs, own, in, owner, at_, keys, copy_.data());
-      pairs += plane_;
+    each_contraction([&](auto c, auto const& owner, auto const& own, auto number) {
+      constexpr int n = decltype(number)::value, plane = n < Op::logit_contractions ? n : decode_planes<Op>::gate;
+      contractor<decltype(c)>::run(pairs_.data() + plane * plane_, own, in, owner, at_, keys,
+                                   arena<T>::template in<copies_of<decltype(c)>>(copy_.data(), *p_));
     });
     weigh(keys);
     if constexpr (Op::has_weight_gate) gate_weights(keys);

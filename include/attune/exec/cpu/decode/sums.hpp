@@ -12,12 +12,37 @@
 #include <vector>
 
 #include <attune/core/simd_lift.hpp>
-#include <attune/exec/cpu/decode/contractions.hpp>
+#include <attune/exec/cpu/contraction/kinds.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/states.hpp>
 
 namespace attune::exec_cpu {
+
+/// How the decode path multiplies features, and weights with values: in T. The alternative: bf16_products.hpp.
+struct float_products {
+  template <class C, class T, class Arch>
+  using contractor = decode_contractor<C, T, Arch>;
+
+  /// Calls use(data, step) with rows [first, first + n) of one head in the form that the functions below read.
+  /// `scratch`: room for whole rows.
+  template <class T, class Arch, class E, class Use>
+  static void with_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch,
+                        Use const& use) {
+    with_whole_rows<T, Arch>(x, b, h, first, n, scratch, use);
+  }
+  template <class T, class Arch, class E>
+  static void accumulate(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step,
+                         index_t n, prefetch_range const& ahead) {
+    accumulate_features<T, Arch>(sum, rows, decode_tiling<T, Arch>::whole(width), weights, values, value_step, n,
+                                 ahead);
+  }
+  template <class T, class Arch, class E>
+  static void accumulate_seen(T* sum, index_t width, T const* weights, E const* values, index_t value_step, index_t,
+                              std::uint64_t seen) {
+    accumulate_seen_features<T, Arch>(sum, decode_tiling<T, Arch>::whole(width), weights, values, value_step, seen);
+  }
+};
 
 /// Represents all normalizers that keep the same sums of values.
 template <row_family Family, bool UniformShare>

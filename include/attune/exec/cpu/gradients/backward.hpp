@@ -70,11 +70,7 @@ class gradient_rows {
     std::vector<tile> tiles;
     auto const block = arena<T>::template in<typename tile::block_memory>(scratch, p);
     index_t const each = arena<T>::template size_of<typename tile::tile_memory>(p);
-    if constexpr (has_rotary) {
-      sinks.turned = {block.kept(p), gradient_tile<T, Arch, Op, Products>::turned_of(block, p)};
-      block.forget(p);
-      std::fill_n(sinks.turned.sums, gradient_tile<T, Arch, Op, Products>::turned_size(p), T(0));
-    }
+    block.start_task(c_.op, p);
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
       key_interval const hull = make_tiles(
           tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), c_.part.keys,
@@ -96,16 +92,12 @@ class gradient_rows {
     }
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
     finish_distances(b, h, sinks);
-    if constexpr (has_rotary)
-      gradient_tile<T, Arch, Op, Products>::each_turned(
-          c_.op, p, sinks.turned.sums, [&](auto c, auto const& owner, T* turned) {
-            contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks, c_.part.keys);
-          });
+    block.each_turned(c_.op, p, [&](auto c, auto const& owner, auto const& turned) {
+      contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks, c_.part.keys);
+    });
   }
 
  private:
-  static constexpr bool has_rotary = tile_block_memory<T, Arch, Op>::keeps;
-
   /// Turns the gradient of gated values, which is in the rows of the values, into the gradients of values and gates.
   void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
     using counts = slots_of<Op>;
@@ -133,16 +125,12 @@ class gradient_rows {
     }
   }
 
-  void finish_distances([[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
-                        [[maybe_unused]] gradient_sinks<T>& to) const {
-    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-      [[maybe_unused]] auto const one = [&](auto c, auto const& owner, int n) {
-        if constexpr (contraction::of_distance_alone<decltype(c)>)
-          contraction_vjp<decltype(c), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p,
-                                                        owner, b, h, to);
-      };
-      (..., one(C{}, c_.op.template owner<Index>(), Index));
-    }(typename Op::contractions{}, std::make_integer_sequence<int, tile::pairs>{});
+  void finish_distances(index_t b, index_t h, gradient_sinks<T>& to) const {
+    for_each_contraction(c_.op, [&](auto c, auto const& owner, auto number) {
+      if constexpr (contraction::of_distance_alone<decltype(c)>)
+        contraction_vjp<decltype(c), T, Arch>::finish(to.distances.data() + number * (c_.p.queries + c_.p.keys), c_.p,
+                                                      owner, b, h, to);
+    });
   }
 
   gradient_call<T, Op> const& c_;

@@ -9,9 +9,9 @@
 
 #include <vector>
 
-#include <attune/exec/cpu/gradients/gates/weight_gate.hpp>
 #include <attune/exec/cpu/gradients/tile.hpp>
-#include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/candidates.hpp>
 #include <attune/exec/row_slopes.hpp>
 
@@ -45,7 +45,7 @@ class candidate_gradients {
   candidate_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
                       block_memory const& shared)
       : tile_(c, b, h, first_query, memory, shared), logits_(memory.logits), gain_(memory.gain),
-        pairs_(memory.pairs_at), out_(memory.out), gate_(tile_) {
+        pairs_(memory.pairs_at), out_(memory.out) {
     for (int v = 0; v < vectors; ++v) {
       auto const at = [&](std::span<T const> x) { return tile_.rows.saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
@@ -109,8 +109,8 @@ class candidate_gradients {
       T* const gain = gain_ + b.row * queries;
       pull_pairs(b.row, b.keys.first, b.keys.n, b.any);
       tile_.pull_block(
-          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*tile_.rows.p) + b.row * queries; }, gain,
-          memory.pulls, to);
+          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*tile_.rows.p) + b.row * queries; }, gain, memory,
+          to);
     }
     tile_.flush(first_of_task, to);
     if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);

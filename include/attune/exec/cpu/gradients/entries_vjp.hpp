@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include <attune/exec/cpu/gradients/sinks.hpp>
-#include <attune/exec/cpu/tile/bind.hpp>
+#include <attune/exec/cpu/contraction/sinks.hpp>
+#include <attune/exec/cpu/row/bind.hpp>
 #include <attune/operators/entries.hpp>
 
 namespace attune::exec_cpu {

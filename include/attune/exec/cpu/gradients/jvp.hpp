@@ -11,12 +11,9 @@
 #include <vector>
 
 #include <attune/calls/gradients.hpp>
-#include <attune/exec/cpu/gradients/contractions/jvp.hpp>
-#include <attune/exec/cpu/gradients/contractions/ordered.hpp>
-#include <attune/exec/cpu/gradients/contractions/rotary.hpp>
-#include <attune/exec/cpu/gradients/gates/weight_gate_jvp.hpp>
-#include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/pass.hpp>
+#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
 #include <attune/exec/direction.hpp>
 #include <attune/exec/gradients.hpp>
@@ -38,6 +35,10 @@ class directional_tile {
   static constexpr normalizer_traits traits = types::traits;
   using D = dual<batch, 1>;
   using call = moving_call<T, Op>;
+  template <class C>
+  using moved_of = typename contraction_jvp<C, T, Arch>::moved;
+  template <class C>
+  using scratch_of = typename contraction_jvp<C, T, Arch>::scratch;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
   static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
   using share_sums = std::conditional_t<gated_share, factor_sums<T, Arch>, plain_sums<T, Arch>>;
@@ -46,7 +47,8 @@ class directional_tile {
   struct tile_memory {
     T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(packed_queries<T, Arch, Op>(p))), pushed(from.take(pushed_scratch(p))),
+        : packed(from.take(packed_queries<T, Arch, Op>::size(p))),
+          pushed(from.take(resident_memory_size<T, typename Op::contractions, moved_of>(p))),
           sum(from.take(queries * p.value_width)), sum_along(from.take(queries * p.value_width)),
           plain(from.take(plain_size(p))), plain_along(from.take(plain_size(p))) {}
   };
@@ -57,8 +59,8 @@ class directional_tile {
     T* copy;         ///< of directions of values that are not contiguous
     block_memory(arena<T>& from, problem_shape const& p)
         : tile_block_memory<T, Arch, Op>(from, p), tangents(from.take(types::buffers * types::pair_buffer)),
-          pushes(from.take(push_block(p))), gated_along(from.take(types::block * p.value_width)),
-          copy(from.take(types::block * p.value_width)) {}
+          pushes(from.take(block_memory_size<T, typename Op::contractions, scratch_of>(p).shared)),
+          gated_along(from.take(types::block * p.value_width)), copy(from.take(types::block * p.value_width)) {}
   };
 
   directional_tile(Op const& op, call const& c, problem_shape const& p, lift<D> const& numbers, index_t b, index_t h,
@@ -77,8 +79,8 @@ class directional_tile {
           initial_reference<normalizer, decltype(tile_.bound.at[v].normalizer), batch>(tile_.bound.at[v].normalizer);
       earned_[v] = ground_[v] = D();
     }
-    each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int) {
-      contraction_jvp<decltype(contraction), T, Arch>::pack(own, packed, c, owner, tile_.place());
+    each_push([&](auto contraction, auto const& owner, auto const&, auto const& own, int) {
+      contraction_jvp<decltype(contraction), T, Arch>::pack(own, c, owner, tile_.place());
     });
   }
 
@@ -91,19 +93,19 @@ class directional_tile {
     if (s.n == 0) return;
     T *const scratch = memory.pairs, *const tangents = memory.tangents;
     contract_all(tile_, call_->in, s, memory);
-    each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
-      contraction_jvp<decltype(contraction), T, Arch>::run(tangents + types::plane_of(n) * types::pair_buffer, own,
-                                                           packed, *call_, owner, tile_.place(),
-                                                           key_block_place{s.first, s.n}, memory.pushes);
+    each_push([&](auto contraction, auto const& owner, auto const& packed, auto const& own, int n) {
+      using C = decltype(contraction);
+      contraction_jvp<C, T, Arch>::run(tangents + types::plane_of(n) * types::pair_buffer, own, packed, *call_, owner,
+                                       tile_.place(), key_block_place{s.first, s.n},
+                                       arena<T>::template in<scratch_of<C>>(memory.pushes, *tile_.p));
     });
-    if constexpr (has_ordered_sums<Op>) ordered_.fill(moving_, scratch, tangents, s, bits);
+    ordered_.fill(moving_, scratch, tangents, s, bits);
     if constexpr (has_interpolated_rows<Op>)
-      each_push([&](auto c, auto const&, T const* packed, T* own, int n) {
+      each_push([&](auto c, auto const&, auto const& packed, auto const& own, auto n) {
         if constexpr (contraction::is_interpolated<decltype(c)>) {
-          index_t const to = n * types::pair_buffer,
-                        at = contraction::index_number<typename Op::contractions>(n) * types::pair_buffer;
-          read_moving_rows<T, Arch>(packed, own, tile_.p->positions, scratch + at, tangents + at, scratch + to,
-                                    tangents + to, s.n);
+          index_t const to = n * types::pair_buffer, at = index_buffer<T, Arch, Op>(n);
+          read_moving_rows<T, Arch>(packed.entries, own.entries, tile_.p->positions, scratch + at, tangents + at,
+                                    scratch + to, tangents + to, s.n);
         }
       });
     batch highest[vectors];
@@ -213,26 +215,13 @@ class directional_tile {
   static index_t plain_size(problem_shape const& p) {
     return traits.uniform_share ? share_sums::size(p.value_width) : 0;
   }
-  static index_t pushed_scratch(problem_shape const& p) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return (index_t(0) + ... + contraction_jvp<C, T, Arch>::resident(p));
-    }(typename Op::contractions{});
-  }
-  static index_t push_block(problem_shape const& p) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return (std::max)({index_t(0), contraction_jvp<C, T, Arch>::block(p)...});
-    }(typename Op::contractions{});
-  }
-  /// Visits each contraction with its policy, its packed data, the scratch of its contraction_jvp, and its number.
+  /// Visits each contraction with its policy, its packed memory, the memory of its tangents, and its number.
   template <class Visit>
   void each_push(Visit const& visit) const {
-    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-      [[maybe_unused]] T* packed = tile_.packed;
-      [[maybe_unused]] T* own = own_;
-      (...,
-       (visit(C{}, tile_.op->template owner<Index>(), packed, own, Index),
-        packed += contractor<C, T, Arch>::resident(*tile_.p), own += contraction_jvp<C, T, Arch>::resident(*tile_.p)));
-    }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
+    arena<T> next(own_);
+    each_contraction(tile_, [&](auto c, auto const& owner, auto const& packed, auto number) {
+      visit(c, owner, packed, moved_of<decltype(c)>(next, *tile_.p), number);
+    });
   }
 
   /// The factor of the output gate in lane l, with a moving input.

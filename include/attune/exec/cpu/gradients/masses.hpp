@@ -7,9 +7,9 @@
 // that a forward pass saved. The row rules are in exec/row_slopes.hpp.
 #pragma once
 
-#include <attune/exec/cpu/gradients/gates/weight_gate.hpp>
 #include <attune/exec/cpu/gradients/tile.hpp>
-#include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/row_slopes.hpp>
 
 namespace attune::exec_cpu {
@@ -37,14 +37,16 @@ class mass_gradients {
     tile_memory(arena<T>& from, problem_shape const& p)
         : base::tile_memory(from, p), ordered_tile_memory<T, Arch, Op>(from, p) {}
   };
-  struct block_memory : base::block_memory, ordered_block_memory<T, Arch, Op, base::counts::logit> {
+  struct block_memory : base::block_memory,
+                        ordered_block_memory<T, Arch, Op, base::counts::logit>,
+                        interpolated_block_memory<T, Arch, Op> {
     T* gain;   ///< h, then weights
     T* spare;  ///< copy of the first contraction, where logits overwrite it
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
         : base::block_memory(from, p), ordered_block_memory<T, Arch, Op, base::counts::logit>(from, p),
-          gain(from.take(types::pair_buffer)), spare(from.take(adjusted ? types::pair_buffer : 0)),
-          saved(from.take(queries * p.value_width)) {}
+          interpolated_block_memory<T, Arch, Op>(from), gain(from.take(types::pair_buffer)),
+          spare(from.take(adjusted ? types::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
   };
 
   ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
@@ -67,7 +69,7 @@ class mass_gradients {
         mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), d_lse});
       if (!c.part.own_terms) tile_.by_normalizer[v].fill(batch(T(0)));
     }
-    if constexpr (has_ordered_sums<Op>) ordered_.start(tile_.rows, c.part);
+    ordered_.start(tile_.rows, c.part);
     if constexpr (adjusted) drop_spent(tile_.rows, c.part.ends, through_lowest_, through_highest_);
   }
 
@@ -91,16 +93,14 @@ class mass_gradients {
     inputs_type const& in = tile_.call->in;
     T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
     contract_all(tile_.rows, in, s, memory);
-    if constexpr (has_ordered_sums<Op>)
-      ordered_.fill(
-          tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, counts::logit, 1); }, pairs_at, s,
-          bits, memory.slopes);
+    ordered_.fill(
+        tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, counts::logit, 1); }, pairs_at, s,
+        bits, memory.slopes);
     if constexpr (has_interpolated_rows<Op>) read_rows_and_slopes<Products>(tile_.rows, pairs_at, s.n, memory.read);
     base::cotangents_of_tile::gains(gain, tile_.d_out, tile_.packed_out, tile_.rows, in, s, memory, first);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
       if constexpr (logit_pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       logit_extremes<T, Arch> unused;
-      for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
       all_logits(tile_.rows, pairs_at, s, bits, unused);
     }
     if constexpr (Op::has_weight_gate) draw_numbers(tile_.rows, pairs_at, key_block_place{s.first, s.n});
@@ -113,10 +113,9 @@ class mass_gradients {
       pull_pairs<true>(rows, v, s.full_last, s.n);
     }
     if constexpr (has_interpolated_rows<Op>) tile_.pull_rows(pairs_at, s.n, memory.read);
-    if constexpr (has_ordered_sums<Op>) ordered_.pull(pairs_at, s.n, memory.slopes, tile_.by_logit_parameter);
+    ordered_.pull(pairs_at, s.n, memory.slopes, tile_.by_logit_parameter);
     tile_.pull_block(
-        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain,
-        base::multiplies::scratch(memory), to);
+        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory, to);
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
@@ -152,12 +151,12 @@ class mass_gradients {
 
  private:
   using counts = typename base::counts;
-  using gate_type = weight_gate_gradients<T, Arch, Op, Products>;
+  using gate_type = weight_gate_gradients<T, Arch, Op>;
   template <std::size_t... V>
   mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory, block_memory const& shared)
       : tile_(c, b, h, first_query, memory, shared), plain_{{tile_.template bind_logit<chain_rule::plain>(int(V))...}},
-        gate_(tile_), ordered_(memory) {}
+        ordered_(memory) {}
 
   // Directions of a mass: the logit, the row constant and the normalizer's parameters. Directions of a row: E and G (or
   // the extreme logits), the row constant and the normalizer's parameters.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   h[key][query] = <do, v>      dV[key][d] += sum_query weight dO      dQ, dK: contractions/vjp.hpp
+//   h[key][query] = <do, v>      dV[key][d] += sum_query weight dO      dQ, dK: contraction/
 //
 // How tiles of the backward pass multiply: in the type of the arithmetic. bf16/products.hpp has the other way.
 #pragma once
 
-#include <attune/exec/cpu/gradients/contractions/vjp.hpp>
+#include <attune/exec/cpu/row/contract.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 
 namespace attune::exec_cpu {
@@ -49,8 +49,9 @@ struct full_cotangents {
     contract<T, Arch>(gain, values.data, values.step, d_out, rows.p->value_width, s.n);
   }
   /// to[key][d] += sum over `count` queries of weights[key][query] do for n keys. `finite`: the result of `pack`.
-  static ATTUNE_INLINE void add_to_values(T* to, index_t step, T const* weights, T const* packed, T*, index_t count,
-                                          index_t n, index_t width, bool finite) {
+  template <class Memory>
+  static ATTUNE_INLINE void add_to_values(T* to, index_t step, T const* weights, T const* packed, Memory const&,
+                                          index_t count, index_t n, index_t width, bool finite) {
     outer<T, Arch>(to, step, weights, packed, count, n, width, finite);
   }
 };
@@ -67,15 +68,6 @@ struct gradient_products<full_products> {
   using cotangents = full_cotangents<T, Arch>;
   template <class C, class T, class Arch>
   using contraction_vjp = exec_cpu::contraction_vjp<C, T, Arch>;
-  /// The part of a block's memory that pulls use.
-  template <class Memory>
-  static auto scratch(Memory const& memory) {
-    return memory.pulls;
-  }
-  template <class T>
-  static T* pulls(T* scratch) {
-    return scratch;
-  }
 };
 
 }  // namespace attune::exec_cpu

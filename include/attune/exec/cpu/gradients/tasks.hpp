@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/gradients/contractions/vjp.hpp>
+#include <attune/exec/cpu/contraction/kinds.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/cpu/products/outer.hpp>
 #include <attune/exec/cpu/threads.hpp>

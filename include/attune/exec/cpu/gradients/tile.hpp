@@ -14,12 +14,10 @@
 #include <span>
 #include <vector>
 
-#include <attune/exec/cpu/gradients/contractions/ordered.hpp>
-#include <attune/exec/cpu/gradients/contractions/rotary.hpp>
 #include <attune/exec/cpu/gradients/entries_vjp.hpp>
-#include <attune/exec/cpu/gradients/parts.hpp>
 #include <attune/exec/cpu/gradients/products.hpp>
-#include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/row/pass.hpp>
+#include <attune/exec/cpu/row/slots.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 #include <attune/exec/saved.hpp>
 
@@ -36,25 +34,6 @@ struct gradient_call {
   gradient_part<T> part;
 };
 
-/// How many parameters of an operator move its logits, its normalizer and its gates.
-template <class Op>
-struct slots_of {
-  template <class P>
-  static constexpr int count = attune::detail::count_of<P>::parameters;
-  static constexpr int logit =
-      count<typename Op::kernel_policy> + count<typename Op::length_scale_policy> + count<typename Op::gate_policy>;
-  static constexpr int normalizer = count<typename Op::normalizer_policy>;
-  static constexpr int weight_gate = count<typename Op::weight_gate_policy>;
-  static constexpr int value_gate = count<typename Op::value_gate_policy>;
-  static constexpr int output_gate = count<typename Op::output_gate_policy>;
-};
-
-/// A row of constant dual numbers, except that the parameters [number, number + count) move, from direction `first` on.
-template <class D, class T>
-row<D> moving_row(row<T> const& r, int number, int count, int first) {
-  return lifted(r, lift<D>{r.numbers, {number, count, first}});
-}
-
 /// Products: how the tile multiplies.
 template <class T, class Arch, class Op, class Products = full_products>
 struct gradient_tile {
@@ -63,6 +42,10 @@ struct gradient_tile {
   using cotangents_of_tile = typename multiplies::template cotangents<T, Arch>;
   template <class C>
   using vjp_of = typename multiplies::template contraction_vjp<C, T, Arch>;
+  template <class C>
+  using grown_of = typename vjp_of<C>::grown;
+  template <class C>
+  using scratch_of = typename vjp_of<C>::scratch;
   using batch = typename types::batch;
   using inputs_type = typename types::inputs_type;
   using normalizer = typename types::normalizer;
@@ -75,43 +58,38 @@ struct gradient_tile {
 
   /// Memory that lives as long as the tile.
   struct tile_memory {
-    T *packed, *pulls, *d_out, *packed_out;
+    T *packed, *grown, *d_out, *packed_out;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(packed_queries<T, Arch, Op, Products>(p))), pulls(from.take(pulls_scratch(p))),
+        : packed(from.take(packed_queries<T, Arch, Op, Products>::size(p))),
+          grown(from.take(resident_memory_size<T, typename Op::contractions, grown_of>(p))),
           d_out(from.take(queries * p.value_width)), packed_out(from.take(cotangents_of_tile::size(p))) {}
   };
   /// Memory of a block: the memory of the forward pass, and the scratch of pulls.
   struct block_memory : multiplies::template block_memory<T, Arch, Op> {
-    T* pulls;
+    using base = typename multiplies::template block_memory<T, Arch, Op>;
+    T* pulls;       ///< of one contraction at a time
+    T* kept_pulls;  ///< what lasts as long as the task, of one contraction after the other
     block_memory(arena<T>& from, problem_shape const& p)
-        : multiplies::template block_memory<T, Arch, Op>(from, p),
-          pulls(from.take(padded<T>(pull_scratch(p)) + turned_size(p))) {}
+        : block_memory(from, p, block_memory_size<T, typename Op::contractions, scratch_of>(p)) {}
+    /// Visits each rotary contraction with its policy and the gradients by its turned keys.
+    template <class Visit>
+    void each_turned(Op const& op, problem_shape const& p, Visit const& visit) const {
+      [[maybe_unused]] arena<T> next(kept_pulls);
+      for_each_contraction(op, [&](auto c, [[maybe_unused]] auto const& owner, auto) {
+        if constexpr (contraction::Rotary<decltype(c)>) visit(c, owner, scratch_of<decltype(c)>(next, p));
+      });
+    }
+    /// Must be called before the first block of a task.
+    void start_task(Op const& op, problem_shape const& p) const {
+      this->forget(p);
+      each_turned(op, p, [&](auto, auto const&, auto const& turned) { turned.forget(p); });
+    }
+
+   private:
+    template <class Sizes>
+    block_memory(arena<T>& from, problem_shape const& p, Sizes const& sizes)
+        : base(from, p), pulls(from.take(sizes.shared)), kept_pulls(from.take(sizes.kept)) {}
   };
-  /// The gradients by turned keys, which live as long as the task: behind the scratch of pulls.
-  static T* turned_of(block_memory const& memory, problem_shape const& p) {
-    return memory.pulls + padded<T>(pull_scratch(p));
-  }
-  /// Visits each rotary contraction with its policy and its part of these gradients.
-  template <class Visit>
-  static void each_turned([[maybe_unused]] Op const& op, problem_shape const& p, T* turned, Visit const& visit) {
-    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-      auto const one = [&](auto c, auto const& owner) {
-        if constexpr (contraction::Rotary<decltype(c)>)
-          visit(c, owner, turned), turned += contraction_vjp<decltype(c), T, Arch>::turned(p);
-      };
-      (..., one(C{}, op.template owner<Index>()));
-    }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
-  }
-  static index_t turned_size(problem_shape const& p) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return (index_t(0) + ... + [&](auto c) {
-        if constexpr (contraction::Rotary<decltype(c)>)
-          return contraction_vjp<decltype(c), T, Arch>::turned(p);
-        else
-          return index_t(0);
-      }(C{}));
-    }(typename Op::contractions{});
-  }
 
   using counts = slots_of<Op>;
   /// Directions of a logit: its contractions, then its parameters.
@@ -132,7 +110,7 @@ struct gradient_tile {
   template <std::size_t... V>
   gradient_tile(std::index_sequence<V...>, call_type const& c, index_t b, index_t h, index_t first_query,
                 tile_memory const& memory, tile_block_memory<T, Arch, Op> const& shared)
-      : rows(c.op, {&c.p, b, h, first_query}, memory.packed), call(&c), pulled(memory.pulls), d_out(memory.d_out),
+      : rows(c.op, {&c.p, b, h, first_query}, memory.packed), call(&c), grown(memory.grown), d_out(memory.d_out),
         packed_out(memory.packed_out), facts{rows.lane_row(index_t(V))...},
         moving{{bind_logit<chain_rule::guarded>(int(V))...}}, entries(c.op, facts) {
     pack_contractions<Products>(rows, c.in);
@@ -143,7 +121,7 @@ struct gradient_tile {
         shift_by[v][std::size_t(s)] = moving.at[v].logit_shift.tangent[logit_pairs + s];
     }
     read_cotangents(shared.factors);
-    each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
+    each_pull([&](auto contraction, auto const& owner, auto const& t, auto) {
       vjp_of<decltype(contraction)>::begin(t, c.in, owner);
     });
   }
@@ -188,37 +166,37 @@ struct gradient_tile {
   }
 
   /// Adds the gradients of everything that the pairs of a block are computed from. pairs_of(n): the gradients by
-  /// contraction n. weights: the weights of the block. scratch: multiplies::scratch of the memory of the block.
-  template <class Pairs, class Scratch>
-  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, Scratch scratch,
+  /// contraction n. weights: the weights of the block.
+  template <class Pairs>
+  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, block_memory const& memory,
                   gradient_sinks<T>& to) const {
     if (key_rows<T> const& by_values = to.rows(field::v); by_values.data != nullptr)
-      cotangents_of_tile::add_to_values(by_values.at(keys.first), by_values.step, weights, packed_out, scratch,
+      cotangents_of_tile::add_to_values(by_values.at(keys.first), by_values.step, weights, packed_out, memory,
                                         rows.count, keys.n, rows.p->value_width, finite_cotangents);
-    [[maybe_unused]] auto turned = to.turned;
-    each_pull([&](auto c, auto const& owner, auto const& t, int n) {
-      using vjp = vjp_of<decltype(c)>;
-      if constexpr (contraction::of_distance_alone<decltype(c)>)
-        vjp::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call->p.queries + call->p.keys));
-      else if constexpr (contraction::Rotary<decltype(c)>)
-        vjp::pull(pairs_of(n), t, call->in, owner, keys, turned.keys, to, turned.sums),
-            turned.keys += contractor<decltype(c), T, Arch>::kept(call->p), turned.sums += vjp::turned(call->p);
-      else if constexpr (Products::template reads_paired_keys<decltype(c)>)
-        vjp::pull(pairs_of(n), t, keys, *scratch, n, to);
+    arena<T> kept_copies(memory.kept), kept_pulls(memory.kept_pulls);
+    each_pull([&](auto c, auto const& owner, auto const& t, auto number) {
+      using C = decltype(c);
+      using vjp = vjp_of<C>;
+      T const* const ds = pairs_of(number);
+      [[maybe_unused]] auto const scratch = memory_of_block<scratch_of<C>>(kept_pulls, memory.pulls, *rows.p);
+      if constexpr (contraction::of_distance_alone<C>)
+        vjp::pull_distances(ds, t, keys, to.distances.data() + number * (call->p.queries + call->p.keys));
+      else if constexpr (contraction::Rotary<C>)
+        vjp::pull(ds, t, call->in, owner, keys, detail::turned_keys<T, Arch>(kept_copies, *rows.p), scratch, to);
+      else if constexpr (Products::template reads_paired_keys<C>)
+        vjp::pull(ds, t, keys, memory, number, to);
       else
-        vjp::pull(pairs_of(n), t, call->in, owner, keys, multiplies::pulls(scratch), to);
+        vjp::pull(ds, t, call->in, owner, keys, scratch, to);
     });
   }
 
   /// Passes the gradients of what n keys read in the rows of the tile to the rows, and to the sums that gave the
   /// indices. `read`: of read_rows_and_slopes.
   void pull_rows(T* pairs_at, index_t n, T const* read) const {
-    each_pull([&](auto c, auto const&, auto const& t, int number) {
+    each_pull([&](auto c, auto const&, auto const& t, auto number) {
       if constexpr (contraction::is_interpolated<decltype(c)>) {
-        pull_read_rows<T, Arch>(
-            pairs_at + number * types::pair_buffer,
-            pairs_at + contraction::index_number<typename Op::contractions>(number) * types::pair_buffer, read, n,
-            rows.p->positions, t.own);
+        pull_read_rows<T, Arch>(pairs_at + number * types::pair_buffer, pairs_at + index_buffer<T, Arch, Op>(number),
+                                read, n, rows.p->positions, t.grown.entries);
         read += 2 * types::pair_buffer;
       }
     });
@@ -226,7 +204,7 @@ struct gradient_tile {
 
   /// Passes the gradients that accumulated in the tile to the call.
   void flush(index_t first_of_task, gradient_sinks<T>& to) const {
-    each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
+    each_pull([&](auto contraction, auto const& owner, auto const& t, auto) {
       vjp_of<decltype(contraction)>::end(t, call->in, owner, to);
     });
     entries.flush(*rows.op, to);
@@ -280,7 +258,7 @@ struct gradient_tile {
 
   tile_rows<T, Arch, Op> rows;
   call_type const* call;
-  T *pulled, *d_out, *packed_out;
+  T *grown, *d_out, *packed_out;
   row<batch> facts[std::size_t(vectors)];
   struct {
     logit_bound<chain_rule::guarded> at[std::size_t(vectors)];
@@ -293,24 +271,14 @@ struct gradient_tile {
   /// Visits each contraction with its policy, the tile as its contraction_vjp sees it, and its number.
   template <class Visit>
   void each_pull(Visit const& visit) const {
-    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-      [[maybe_unused]] T* packed = rows.packed;
-      [[maybe_unused]] T* own = pulled;
-      [[maybe_unused]] tile_place const at{rows.p, rows.b, rows.h, rows.first_query};
-      (...,
-       (visit(C{}, rows.op->template owner<Index>(), vjp_tile<T>{at, rows.count, packed, own}, Index),
-        packed += Products::template contractor<C, T, Arch>::resident(*rows.p), own += vjp_of<C>::resident(*rows.p)));
-    }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
-  }
-  static index_t pull_scratch(problem_shape const& p) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return (std::max)({index_t(0), vjp_of<C>::block(p)...});
-    }(typename Op::contractions{});
-  }
-  static index_t pulls_scratch(problem_shape const& p) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return (index_t(0) + ... + vjp_of<C>::resident(p));
-    }(typename Op::contractions{});
+    arena<T> next(grown);
+    each_contraction<Products>(rows, [&](auto c, auto const& owner, auto const& packed, auto number) {
+      using grown_type = grown_of<decltype(c)>;
+      visit(c, owner,
+            vjp_tile<std::remove_cvref_t<decltype(packed)>, grown_type>{rows.place(), rows.count, packed,
+                                                                        grown_type(next, *rows.p)},
+            number);
+    });
   }
 
   /// Computes the gradient before the output gate: do times the gate's factor.

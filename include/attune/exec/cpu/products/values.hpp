@@ -12,7 +12,7 @@
 
 #include <attune/core/simd_math.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
-#include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/pack.hpp>
 

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/tile/gates/weight_gate.hpp>
-#include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/pass.hpp>
+#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 #include <attune/policies/candidates.hpp>
@@ -120,7 +120,7 @@ class candidate_tile {
   struct tile_memory {
     T *packed, *sum, *column, *gathered, *numbers;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(packed_queries<T, Arch, Op>(p))), sum(from.take(queries * p.value_width)),
+        : packed(from.take(packed_queries<T, Arch, Op>::size(p))), sum(from.take(queries * p.value_width)),
           column(from.take(queries * p.keys)), gathered(from.take(types::block * p.value_width)),
           numbers(from.take(contracts_gate ? queries * p.keys : 0)) {}
   };
@@ -148,8 +148,7 @@ class candidate_tile {
     if (s.n == 0) return;
     logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.poison[v] = poison_[v], e.highest[v] = highest_[v], e.lowest[v] = batch(T(0));
-    contract_all(tile_, in, s, memory);
-    all_logits(tile_, memory.pairs, s, bits, e);
+    pass_.logits(tile_, in, s, bits, memory, e);
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v], highest_[v] = e.highest[v];
     std::copy_n(memory.pairs, s.n * queries, column_ + index_t(positions_.size()) * queries);
     if constexpr (contracts_gate)
@@ -352,6 +351,7 @@ class candidate_tile {
   candidate_threshold<batch> level_[std::size_t(vectors)];
   std::vector<index_t> positions_;
   std::vector<key_block_place> blocks_;
+  [[no_unique_address]] row_pass<T, Arch, Op> pass_;
 };
 
 }  // namespace attune::exec_cpu

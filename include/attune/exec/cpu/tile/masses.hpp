@@ -7,9 +7,9 @@
 // of rows.
 #pragma once
 
-#include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/tile/gates/weight_gate.hpp>
-#include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/pass.hpp>
+#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 
@@ -39,7 +39,7 @@ class mass_tile {
   struct tile_memory {
     T *packed, *sum, *second, *plain;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(packed_queries<T, Arch, Op, products>(p))), sum(from.take(queries * p.value_width)),
+        : packed(from.take(packed_queries<T, Arch, Op, products>::size(p))), sum(from.take(queries * p.value_width)),
           second(from.take(adjusted ? queries * p.value_width : 0)),
           plain(from.take(gated_share            ? queries * p.value_width
                           : traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width)
@@ -72,7 +72,7 @@ class mass_tile {
   void start_sums(Number const& number)
     requires has_ordered_sums<Op>
   {
-    ordered_.start([&](int n, index_t l) { return number(n, (std::max)(tile_.query(l), tile_.p->first_query)); });
+    pass_.ordered.start([&](int n, index_t l) { return number(n, (std::max)(tile_.query(l), tile_.p->first_query)); });
   }
 
   key_interval hull() const { return tile_.sees.hull; }
@@ -87,10 +87,7 @@ class mass_tile {
     if (s.n == 0) return;
     logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = reference_[v], e.lowest[v] = lowest_[v], e.poison[v] = batch(T(0));
-    contract_all(tile_, in, s, memory);
-    if constexpr (has_ordered_sums<Op>) ordered_.fill(tile_, memory.pairs, s, bits);
-    if constexpr (has_interpolated_rows<Op>) read_rows<products>(tile_, memory.pairs, s.n);
-    all_logits(tile_, memory.pairs, s, bits, e);
+    pass_.logits(tile_, in, s, bits, memory, e);
     for (int v = 0; v < vectors; ++v) lowest_[v] = e.lowest[v];
     if constexpr (traits.reference == mass_reference::running_maximum) raise(e.highest);
     T* const pairs = memory.pairs;
@@ -254,7 +251,7 @@ class mass_tile {
       lowest_[std::size_t(vectors)];
   T *sum_, *second_;
   plain_sums<T, Arch> plain_;  ///< for a uniform share
-  [[no_unique_address]] ordered_sums<T, Arch, Op> ordered_;
+  [[no_unique_address]] row_pass<T, Arch, Op> pass_;
 };
 
 }  // namespace attune::exec_cpu

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <limits>
 
-#include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/pass.hpp>
 #include <attune/exec/row_weights.hpp>
 #include <attune/exec/saved.hpp>
 #include <attune/exec/statistics.hpp>
@@ -43,7 +43,7 @@ class statistics_tile {
 
   struct tile_memory {
     T* packed;
-    tile_memory(arena<T>& from, problem_shape const& p) : packed(from.take(packed_queries<T, Arch, Op>(p))) {}
+    tile_memory(arena<T>& from, problem_shape const& p) : packed(from.take(packed_queries<T, Arch, Op>::size(p))) {}
   };
 
   statistics_tile(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory)
@@ -64,11 +64,7 @@ class statistics_tile {
     auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;
     logit_extremes<T, Arch> unused;
-    for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
-    contract_all(tile_, call_->in, s, memory);
-    if constexpr (has_ordered_sums<Op>) ordered_.fill(tile_, memory.pairs, s, bits);
-    if constexpr (has_interpolated_rows<Op>) read_rows(tile_, memory.pairs, s.n);
-    all_logits(tile_, memory.pairs, s, bits, unused);
+    pass_.logits(tile_, call_->in, s, bits, memory, unused);
     T* const pairs = memory.pairs;
     add<true>(pairs, s.first, 0, s.full_first, bits);
     add<false>(pairs, s.first, s.full_first, s.full_last, bits);
@@ -166,7 +162,7 @@ class statistics_tile {
   row_weights weights_[std::size_t(vectors)];
   sums sums_[std::size_t(vectors)];
   batch first_key_[std::size_t(vectors)];
-  [[no_unique_address]] ordered_sums<T, Arch, Op> ordered_;
+  [[no_unique_address]] row_pass<T, Arch, Op> pass_;
 };
 
 }  // namespace attune::exec_cpu

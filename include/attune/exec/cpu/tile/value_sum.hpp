@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include <attune/exec/cpu/products/values.hpp>
-#include <attune/exec/cpu/tile/contract.hpp>
+#include <attune/exec/cpu/row/contract.hpp>
 
 namespace attune::exec_cpu {
 

@@ -6,7 +6,7 @@
 // The last steps of a row: adds the ground value, applies the output gate, and writes.
 #pragma once
 
-#include <attune/exec/cpu/tile/contract.hpp>
+#include <attune/exec/cpu/row/contract.hpp>
 
 namespace attune::exec_cpu {
 

@@ -33,11 +33,11 @@ struct pair_gradient_memory : pair_key_memory<Arch, Op, Unit> {
   float* finite;             ///< by contraction: whether its keys of the block contain neither NaN nor infinity
 
   pair_gradient_memory(arena<float>& from, problem_shape const& p)
-      : base(from, p), value_pairs(reinterpret_cast<number_pair*>(from.take(block * pairs_of(p.value_width)))),
-        key_rows(reinterpret_cast<number_pair*>(from.take(rows_before(p, base::contractions::size)))),
-        group(reinterpret_cast<number_pair*>(from.take(groups::room(2 * widest(p))))),
-        by_keys(reinterpret_cast<number_pair*>(from.take(groups::size(tile::queries)))),
-        by_queries(reinterpret_cast<number_pair*>(from.take(block * tile::lanes))),
+      : base(from, p), value_pairs(take_numbers<number_pair>(from, block * pairs_of(p.value_width))),
+        key_rows(take_numbers<number_pair>(from, rows_before(p, base::contractions::size))),
+        group(take_numbers<number_pair>(from, groups::room(2 * widest(p)))),
+        by_keys(take_numbers<number_pair>(from, groups::size(tile::queries))),
+        by_queries(take_numbers<number_pair>(from, block * tile::lanes)),
         zeros(reinterpret_cast<bfloat16*>(from.take(widest(p)))), finite(from.take(base::contractions::size)) {}
 
   /// Pairs the keys and values [from, to) of a head. `at` names the batch element and the head.
@@ -119,12 +119,12 @@ struct pair_cotangents {
                                                    step, reinterpret_cast<number_pair const*>(packed), step, s.n);
   }
   template <class Memory>
-  static void add_to_values(float* to, index_t step, float const* weights, float const* packed, Memory const* memory,
+  static void add_to_values(float* to, index_t step, float const* weights, float const* packed, Memory const& memory,
                             index_t count, index_t n, index_t width, bool finite) {
-    detail::pair_queries<Unit, Arch>(memory->by_queries, weights, n);
+    detail::pair_queries<Unit, Arch>(memory.by_queries, weights, n);
     auto const* const rows =
         reinterpret_cast<number_pair const*>(packed) + padded<float>(tile::queries * pairs_of(width));
-    outer_of_pairs<Unit, Arch>(to, step, memory->by_queries, rows, count, n, width, finite);
+    outer_of_pairs<Unit, Arch>(to, step, memory.by_queries, rows, count, n, width, finite);
   }
 
  private:
@@ -146,49 +146,41 @@ struct pair_cotangents {
   }
 };
 
-/// The gradients of a plain product. The resident memory holds the gradient of the queries, [d][query]; the queries as
-/// panels of pairs; and whether they contain neither NaN nor infinity.
+/// The gradients of a plain product.
 template <class C, class Arch, class Unit>
 struct pair_contraction_vjp : detail::feature_vjp<C, float, Arch> {
   using base = detail::feature_vjp<C, float, Arch>;
-  static index_t resident(problem_shape const& p) {
-    return base::grown(p) + padded<float>(pair_panels<Arch>::size(p.width_of(base::query))) + padded<float>(1);
-  }
-  static index_t block(problem_shape const&) { return 0; }
-  template <class In, class Owner>
-  static void begin(vjp_tile<float> const& t, In const&, Owner const&) {
+  struct grown {
+    float* by_query;      ///< the gradient of the queries, [d][query]
+    number_pair* panels;  ///< the queries as panels of pairs
+    float* finite;        ///< whether they contain neither NaN nor infinity
+    grown(arena<float>& from, problem_shape const& p)
+        : by_query(from.take(base::queries * p.width_of(base::query))),
+          panels(take_numbers<number_pair>(from, pair_panels<Arch>::size(p.width_of(base::query)))),
+          finite(from.take(1)) {}
+  };
+  using scratch = no_memory;
+  template <class Tile, class In, class Owner>
+  static void begin(Tile const& t, In const&, Owner const&) {
     index_t const width = t.place.p->width_of(base::query);
-    auto const* const packed = reinterpret_cast<number_pair const*>(t.packed);
-    std::fill_n(t.own, base::grown(*t.place.p), 0.0f);
-    pair_panels<Arch>::from_features(query_panels(t), packed, width, t.count);
-    finite_queries(t) = float(finite_pairs(packed, base::queries * pairs_of(width)));
+    std::fill_n(t.grown.by_query, base::queries * width, 0.0f);
+    pair_panels<Arch>::from_features(t.grown.panels, t.packed.q, width, t.count);
+    *t.grown.finite = float(finite_pairs(t.packed.q, base::queries * pairs_of(width)));
   }
   /// number: of the contraction.
-  template <class Memory>
-  static void pull(float const* ds, vjp_tile<float> const& t, key_block_place const& b, Memory const& memory,
-                   int number, gradient_sinks<float>& to) {
+  template <class Tile, class Memory>
+  static void pull(float const* ds, Tile const& t, key_block_place const& b, Memory const& memory, int number,
+                   gradient_sinks<float>& to) {
     problem_shape const& p = *t.place.p;
     index_t const width = p.width_of(base::query);
     index_t const pairs = Memory::groups::template pair_weights<Arch>(memory.by_keys, ds, b.first, b.n);
-    accumulate_pairs_of_keys<Unit, Arch>(t.own, memory.rows_of(p, number, b.first, width), memory.by_keys, pairs, width,
-                                         memory.finite[number] != 0.0f);
+    accumulate_pairs_of_keys<Unit, Arch>(t.grown.by_query, memory.rows_of(p, number, b.first, width), memory.by_keys,
+                                         pairs, width, memory.finite[number] != 0.0f);
     key_rows<float> const& rows = to.rows(C::y::of);
     if (rows.data == nullptr) return;
     detail::pair_queries<Unit, Arch>(memory.by_queries, ds, b.n);
-    outer_of_pairs<Unit, Arch>(rows.at(b.first), rows.step, memory.by_queries, query_panels(t), t.count, b.n, width,
-                               finite_queries(t) != 0.0f);
-  }
-  template <class In, class Owner>
-  static void end(vjp_tile<float> const& t, In const& in, Owner const& owner, gradient_sinks<float>& to) {
-    base::leave_left(t, in, owner, to);
-  }
-
- private:
-  static number_pair* query_panels(vjp_tile<float> const& t) {
-    return reinterpret_cast<number_pair*>(t.own + base::grown(*t.place.p));
-  }
-  static float& finite_queries(vjp_tile<float> const& t) {
-    return t.own[pair_contraction_vjp::resident(*t.place.p) - padded<float>(1)];
+    outer_of_pairs<Unit, Arch>(rows.at(b.first), rows.step, memory.by_queries, t.grown.panels, t.count, b.n, width,
+                               *t.grown.finite != 0.0f);
   }
 };
 
@@ -201,14 +193,6 @@ struct gradient_products<pair_products<Unit>> {
   template <class C, class T, class Arch>
   using contraction_vjp = std::conditional_t<contraction::PlainProduct<C>, pair_contraction_vjp<C, Arch, Unit>,
                                              exec_cpu::contraction_vjp<C, T, Arch>>;
-  template <class Memory>
-  static Memory const* scratch(Memory const& memory) {
-    return &memory;
-  }
-  template <class Memory>
-  static auto pulls(Memory const* scratch) {
-    return scratch->pulls;
-  }
 };
 
 }  // namespace attune::exec_cpu

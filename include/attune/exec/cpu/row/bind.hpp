@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <attune/core/simd_lift.hpp>
-#include <attune/exec/cpu/tile/view.hpp>
+#include <attune/exec/cpu/row/view.hpp>
 
 namespace attune::exec_cpu {
 
@@ -34,7 +34,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p
                                           batch(T(attune::detail::inverse_sqrt_width(p))));
 }
 
-/// The rows of a tile: where they are, their policies, and what contractions packed of them (tile/contract.hpp).
+/// The rows of a tile: where they are, their policies, and what contractions packed of them (contract.hpp).
 template <class T, class Arch, class Op>
 struct tile_rows : tile_view<T, Arch, Op> {
   using types = tile_types<T, Arch, Op>;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <span>
 
-#include <attune/exec/cpu/tile/view.hpp>
+#include <attune/exec/cpu/row/view.hpp>
 #include <attune/policies/mask/concepts.hpp>
 
 namespace attune::exec_cpu {

@@ -10,8 +10,7 @@
 #include <span>
 #include <vector>
 
-#include <attune/exec/cpu/gradients/contractions/ordered.hpp>
-#include <attune/exec/cpu/gradients/parts.hpp>
+#include <attune/exec/cpu/row/ordered_sums.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
 
 namespace attune::exec_cpu {
@@ -29,7 +28,7 @@ class ordered_totals_tile {
   static constexpr bool last_keys_first = takes_later_keys_first<Op>;
   struct tile_memory {
     T* packed;
-    tile_memory(arena<T>& from, problem_shape const& p) : packed(from.take(packed_queries<T, Arch, Op>(p))) {}
+    tile_memory(arena<T>& from, problem_shape const& p) : packed(from.take(packed_queries<T, Arch, Op>::size(p))) {}
   };
 
   ordered_totals_tile(Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p, index_t b, index_t h,

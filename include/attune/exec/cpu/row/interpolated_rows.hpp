@@ -9,32 +9,52 @@
 #include <algorithm>
 
 #include <attune/core/dual.hpp>
-#include <attune/exec/cpu/gradients/contractions/jvp.hpp>
-#include <attune/exec/cpu/gradients/contractions/terms.hpp>
-#include <attune/exec/cpu/tile/contract.hpp>
+#include <attune/exec/cpu/products/row_entries.hpp>
+#include <attune/exec/cpu/row/contract.hpp>
 
 namespace attune::exec_cpu {
 
+/// The rows of a tile, [entry][query].
+template <class T, class Arch>
+struct entries_of_tile {
+  T* entries;
+  entries_of_tile(arena<T>& from, problem_shape const& p)
+      : entries(from.take(packed_rows_size<T, Arch>(p.positions))) {}
+};
+
+/// The numbers of a row are packed once per tile. `read_rows` below reads them.
+template <class C, class T, class Arch>
+  requires contraction::is_interpolated<C>
+struct contractor<C, T, Arch> {
+  using packed = entries_of_tile<T, Arch>;
+  using copies = no_memory;
+  template <class In, class Owner>
+  static void pack(packed const& to, In const& in, Owner const&, tile_place const& at) {
+    pack_rows<T, Arch>(to.entries, attune::detail::spread_over(member<C::of>(in), at.p->rows(1)), at.b, at.h, at.first,
+                       at.p->first_query);
+  }
+  template <class... Any>
+  static void run(T*, Any const&...) {}
+};
 /// The gradients of the rows of a tile accumulate as the rows are packed. `pull_read_rows` adds to them.
 template <class C, class T, class Arch>
   requires contraction::is_interpolated<C>
-struct contraction_vjp<C, T, Arch> {
-  static index_t resident(problem_shape const& p) { return packed_rows_size<T, Arch>(p.positions); }
-  static index_t block(problem_shape const&) { return 0; }
-  template <class In, class Owner>
-  static void begin(vjp_tile<T> const& t, In const&, Owner const&) {
-    std::fill_n(t.own, resident(*t.place.p), T(0));
+struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
+  using grown = entries_of_tile<T, Arch>;
+  template <class Tile, class In, class Owner>
+  static void begin(Tile const& t, In const&, Owner const&) {
+    std::fill_n(t.grown.entries, packed_rows_size<T, Arch>(t.place.p->positions), T(0));
   }
-  template <class In, class Owner>
-  static void pull(T const*, vjp_tile<T> const&, In const&, Owner const&, key_block_place const&, T*,
+  template <class Tile, class In, class Owner>
+  static void pull(T const*, Tile const&, In const&, Owner const&, key_block_place const&, no_memory const&,
                    gradient_sinks<T>&) {}
-  template <class In, class Owner>
-  static void end(vjp_tile<T> const& t, In const&, Owner const&, gradient_sinks<T>& to) {
+  template <class Tile, class In, class Owner>
+  static void end(Tile const& t, In const&, Owner const&, gradient_sinks<T>& to) {
     tile_place const& at = t.place;
     gradient_array<double>* const shared = to.shared(C::of);
     for (index_t l = 0; l < t.count; ++l)
       for (index_t e = 0; e < at.p->positions; ++e) {
-        T const x = t.own[e * tiling<T, Arch>::queries + l];
+        T const x = t.grown.entries[e * tiling<T, Arch>::queries + l];
         if (shared != nullptr)
           (*shared)(0, 0, at.first + l - to.first, e) += double(x);
         else if (to.takes(C::of))
@@ -46,27 +66,38 @@ struct contraction_vjp<C, T, Arch> {
 template <class C, class T, class Arch>
   requires contraction::is_interpolated<C>
 struct contraction_jvp<C, T, Arch> {
-  static index_t resident(problem_shape const& p) { return packed_rows_size<T, Arch>(p.positions); }
-  static index_t block(problem_shape const&) { return 0; }
+  using moved = entries_of_tile<T, Arch>;
+  using scratch = no_memory;
   template <class Call, class Owner>
-  static void pack(T* own, T const*, Call const& c, Owner const&, tile_place const& at) {
+  static void pack(moved const& to, Call const& c, Owner const&, tile_place const& at) {
     auto const& along = member<C::of>(c.along);
     if (along.absent())
-      std::fill_n(own, resident(*at.p), T(0));
+      std::fill_n(to.entries, packed_rows_size<T, Arch>(at.p->positions), T(0));
     else
-      pack_rows<T, Arch>(own, attune::detail::spread_over(along, at.p->rows(1)), at.b, at.h, at.first);
+      pack_rows<T, Arch>(to.entries, attune::detail::spread_over(along, at.p->rows(1)), at.b, at.h, at.first);
   }
-  template <class Call, class Owner>
-  static void run(T*, T const*, T const*, Call const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
+  template <class... Any>
+  static void run(T*, Any const&...) {}
 };
 
-/// Memory of a block: the indices and the slopes of each interpolated row. Empty if the operator has none.
-template <class T, class Arch, class Op, bool = has_interpolated_rows<Op>>
-struct interpolated_block_memory {
-  explicit interpolated_block_memory(arena<T>&) {}
-};
+/// The buffer of the sum at which interpolated row `number` is read.
 template <class T, class Arch, class Op>
-struct interpolated_block_memory<T, Arch, Op, true> {
+constexpr index_t index_buffer(int number) {
+  return contraction::index_number<typename Op::contractions>(number) * tile_types<T, Arch, Op>::pair_buffer;
+}
+/// Reads the rows of a tile at the ordered sums of a block of n keys.
+template <class Products = full_products, class T, class Arch, class Op>
+void read_rows(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t n) {
+  each_contraction<Products>(tile, [&](auto c, auto const&, auto const& own, auto number) {
+    if constexpr (contraction::is_interpolated<decltype(c)>)
+      read_rows<T, Arch>(own.entries, tile.p->positions, pairs + index_buffer<T, Arch, Op>(number),
+                         pairs + number * tile_types<T, Arch, Op>::pair_buffer, n);
+  });
+}
+
+/// Memory of a block: the indices and the slopes of each interpolated row.
+template <class T, class Arch, class Op>
+struct interpolated_block_memory {
   T* read;
   explicit interpolated_block_memory(arena<T>& from)
       : read(from.take(2 * contraction::interpolated_count<typename Op::contractions> *
@@ -77,14 +108,12 @@ struct interpolated_block_memory<T, Arch, Op, true> {
 template <class Products = full_products, class T, class Arch, class Op>
 void read_rows_and_slopes(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t n, T* read) {
   constexpr index_t buffer = tile_types<T, Arch, Op>::pair_buffer, queries = tile_types<T, Arch, Op>::queries;
-  int number = 0;
-  each_contraction<Products>(tile, [&](auto c, auto const&, T* own) {
+  each_contraction<Products>(tile, [&](auto c, auto const&, auto const& own, auto number) {
     if constexpr (contraction::is_interpolated<decltype(c)>) {
-      std::copy_n(pairs + contraction::index_number<typename Op::contractions>(number) * buffer, n * queries, read);
-      read_rows<T, Arch>(own, tile.p->positions, read, pairs + number * buffer, read + buffer, n);
+      std::copy_n(pairs + index_buffer<T, Arch, Op>(number), n * queries, read);
+      read_rows<T, Arch>(own.entries, tile.p->positions, read, pairs + number * buffer, read + buffer, n);
       read += 2 * buffer;
     }
-    ++number;
   });
 }
 /// Passes the gradients `by_row` of what n keys read to the indices and to the rows. `read`: of read_rows_and_slopes.

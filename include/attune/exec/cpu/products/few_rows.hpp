@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <attune/exec/cpu/products/lane_sums.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/prefetch.hpp>
 #include <attune/exec/cpu/products/widened.hpp>

@@ -9,59 +9,11 @@
 
 #include <algorithm>
 
-#include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/contraction/place.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/pack.hpp>
-#include <attune/exec/problem.hpp>
-#include <attune/exec/terms.hpp>
 
 namespace attune::exec_cpu {
-
-using attune::detail::for_each_operand;
-using contraction::operand_side;
-using contraction::table_place;
-
-/// A tile of queries: lane l is query min(first + l, Lq - 1) of (b, h).
-struct tile_place {
-  problem_shape const* p;
-  index_t b, h, first;
-};
-/// A block of keys [first, first + n).
-struct key_block_place {
-  index_t first, n;
-};
-
-namespace detail {
-
-/// Spreads values per distance i + offset - j to the pairs of a block. values[n] belongs to the distance of the tile's
-/// first query and the block's last key, plus n.
-template <class T, class Arch>
-void spread_distances(T* to, T const* values, index_t n) {
-  using tile = tiling<T, Arch>;
-  for (index_t j = 0; j < n; ++j)
-    for (int v = 0; v < tile::vectors; ++v)
-      tile::batch::load_unaligned(values + (n - 1 - j) + v * tile::lanes)
-          .store_aligned(to + j * tile::queries + v * tile::lanes);
-}
-/// The first of those distances.
-inline index_t first_distance(tile_place const& at, key_block_place const& block) {
-  return at.first + at.p->offset_of(at.b) - (block.first + block.n - 1);
-}
-/// The farthest distance of any pair. Lanes past the last query have no distance.
-inline index_t farthest_distance(tile_place const& at) { return at.p->whole_queries() - 1 + at.p->offset_of(at.b); }
-
-}  // namespace detail
-
-/// The tensors and tables of a call. A `Source` gives an operand its numbers: see `given` and moving_call.
-template <class In>
-struct given {
-  In const& in;
-  template <field F>
-  auto const& tensor_of() const {
-    return member<F>(in);
-  }
-  static table const* table_of(table const& x) { return &x; }
-};
 
 /// One operand in a tile. Operands that the source does not have are 0.
 template <class Operand, class T, class Arch>
@@ -81,24 +33,28 @@ class tile_operand {
     if constexpr (side == operand_side::table) return Operand::place == table_place::of_key;
     return false;
   }();
-  static constexpr index_t distances = padded<T>(tile::queries + tile::key_block);
+  static constexpr index_t distances = padded<T>(detail::distances_of_block<T, Arch>);
+  static constexpr index_t packed_columns = side == operand_side::query ? tile::queries : in_column ? 1 : 0;
+  static constexpr index_t copied_columns = by_distance ? distances : by_key ? tile::key_block : 0;
 
  public:
-  /// Elements of scratch per tile (`resident`) and per block (`rows`).
-  static index_t resident(index_t width) {
-    return side == operand_side::query ? padded<T>(tile::queries * width) : in_column ? padded<T>(width) : 0;
-  }
-  static index_t rows(index_t width) {
-    return side == operand_side::pair ? padded<T>(tile::queries * tile::key_block)
-           : by_distance              ? width * distances
-           : by_key                   ? padded<T>(width * tile::key_block)
-                                      : 0;
-  }
+  /// Memory of a tile: the numbers of its queries, or a row of a table.
+  struct packed {
+    T* data;
+    packed(arena<T>& from, index_t width) : data(from.take(packed_columns * width)) {}
+  };
+  /// Memory of a block: the numbers of its pairs, or rows of a table.
+  struct copies {
+    T* data;
+    copies(arena<T>& from, index_t width)
+        : data(from.take(side == operand_side::pair ? tile::queries * tile::key_block : copied_columns * width)) {}
+  };
 
   template <class Source, class Owner>
-  static void pack(T* to, [[maybe_unused]] Source const& from, [[maybe_unused]] Owner const& owner,
+  static void pack(packed const& memory, [[maybe_unused]] Source const& from, [[maybe_unused]] Owner const& owner,
                    [[maybe_unused]] tile_place const& at, index_t width) {
-    std::fill_n(to, resident(width), T(0));
+    T* const to = memory.data;
+    std::fill_n(to, packed_columns * width, T(0));
     if constexpr (side == operand_side::query) {
       auto const& x = from.template tensor_of<Operand::of>();
       if (!x.absent()) pack_queries<tile::queries>(to, x, at.b, at.h, at.first, at.p->first_query);
@@ -108,12 +64,13 @@ class tile_operand {
     }
   }
 
-  /// The operand for a block. `packed` and `scratch` have the sizes of `resident` and `rows`.
+  /// The operand for a block.
   template <class Source, class Owner>
-  tile_operand(T const* packed, [[maybe_unused]] T* scratch, [[maybe_unused]] Source const& from,
+  tile_operand(packed const& own, copies const& memory, [[maybe_unused]] Source const& from,
                [[maybe_unused]] Owner const& owner, [[maybe_unused]] tile_place const& at,
                [[maybe_unused]] key_block_place const& block, [[maybe_unused]] index_t width)
-      : data_(packed) {
+      : data_(own.data) {
+    [[maybe_unused]] T* const scratch = memory.data;
     if constexpr (side == operand_side::key) {
       tensor<T const> const& x = from.template tensor_of<Operand::of>();
       data_ = x.absent() ? nullptr : x.row(at.b, at.p->group(at.h, at.p->heads_of(Operand::of)), block.first);
@@ -181,36 +138,6 @@ void rows_of_key(index_t* to, Owner const& owner, tile_place const& at, index_t 
         owner, (std::min)(at.first + l, at.p->whole_queries() - 1) + at.p->offset_of(at.b), key);
 }
 
-/// Calls use(address of row 0, distance between rows) with the numbers of column 0 of a table.
-template <class Use>
-void with_column(table const& x, index_t b, index_t h, Use const& use) {
-  stored_view const& view = x.view();
-  strides const s = view.steps();
-  index_t const first = b * s.batch + h * s.head;
-  if (view.doubles() != nullptr)
-    use(view.doubles() + first, s.position);
-  else
-    use(view.floats() + first, s.position);
-}
-
-/// Column 0 of `x` at the row of each pair of a block; 0 everywhere if x is null.
-template <class Operand, class T, class Arch, class Owner>
-void look_up_pairs(T* to, table const* x, Owner const& owner, tile_place const& at, key_block_place const& block) {
-  constexpr int queries = tiling<T, Arch>::queries;
-  if (x == nullptr) {
-    std::fill_n(to, block.n * queries, T(0));
-    return;
-  }
-  detail::with_column(*x, at.b, at.h, [&](auto const* from, index_t step) {
-    for (index_t j = 0; j < block.n; ++j) {
-      index_t rows[queries];
-      rows_of_key<Operand, queries>(rows, owner, at, block.first + j);
-      for (index_t l = 0; l < queries; ++l)
-        to[j * queries + l] = rows[l] < 0 ? T(0) : T(from[(std::max)(rows[l], index_t(0)) * step]);
-    }
-  });
-}
-
 }  // namespace detail
 
 /// An operand with a row of features for each pair. The scratch of a block holds the row of each pair.
@@ -221,18 +148,18 @@ class tile_operand<contraction::by_pair<Table>, T, Arch> {
   using batch = typename tile::batch;
 
  public:
-  static index_t resident(index_t) { return 0; }
-  static index_t rows(index_t) {
-    constexpr index_t bytes = tile::queries * tile::key_block * index_t(sizeof(index_t));
-    return padded<T>((bytes + index_t(sizeof(T)) - 1) / index_t(sizeof(T)));
-  }
+  using packed = no_memory;
+  struct copies {
+    index_t* rows;
+    copies(arena<T>& from, index_t) : rows(take_numbers<index_t>(from, tile::queries * tile::key_block)) {}
+  };
   template <class Source, class Owner>
-  static void pack(T*, Source const&, Owner const&, tile_place const&, index_t) {}
+  static void pack(packed const&, Source const&, Owner const&, tile_place const&, index_t) {}
 
   template <class Source, class Owner>
-  tile_operand(T const*, T* scratch, Source const& from, Owner const& owner, tile_place const& at,
+  tile_operand(packed const&, copies const& memory, Source const& from, Owner const& owner, tile_place const& at,
                key_block_place const& block, index_t)
-      : rows_(reinterpret_cast<index_t*>(scratch)), table_(from.table_of(Table::of(owner))), b_(at.b), h_(at.h) {
+      : rows_(memory.rows), table_(from.table_of(Table::of(owner))), b_(at.b), h_(at.h) {
     for (index_t j = 0; j < block.n; ++j)
       detail::rows_of_key<operand, tile::queries>(rows_ + j * tile::queries, owner, at, block.first + j);
   }
@@ -262,29 +189,37 @@ struct tile_operands {
   template <int N>
   using operand = tile_operand<contraction::operand_of<C, N>, T, Arch>;
 
-  static index_t resident(problem_shape const& p) {
-    index_t const width = attune::detail::term_count<C>(p);
-    return operand<0>::resident(width) + operand<1>::resident(width) + operand<2>::resident(width);
-  }
-  static index_t rows(problem_shape const& p) {
-    index_t const width = attune::detail::term_count<C>(p);
-    return operand<0>::rows(width) + operand<1>::rows(width) + operand<2>::rows(width);
-  }
+  struct packed {
+    typename operand<0>::packed x;
+    typename operand<1>::packed y;
+    typename operand<2>::packed z;
+    packed(arena<T>& from, problem_shape const& p) : packed(from, attune::detail::term_count<C>(p)) {}
+
+   private:
+    packed(arena<T>& from, index_t width) : x(from, width), y(from, width), z(from, width) {}
+  };
+  struct copies {
+    typename operand<0>::copies x;
+    typename operand<1>::copies y;
+    typename operand<2>::copies z;
+    copies(arena<T>& from, problem_shape const& p) : copies(from, attune::detail::term_count<C>(p)) {}
+
+   private:
+    copies(arena<T>& from, index_t width) : x(from, width), y(from, width), z(from, width) {}
+  };
   template <class Source, class Owner>
-  static void pack(T* to, Source const& from, Owner const& owner, tile_place const& at) {
+  static void pack(packed const& to, Source const& from, Owner const& owner, tile_place const& at) {
     index_t const width = attune::detail::term_count<C>(*at.p);
-    operand<0>::pack(to, from, owner, at, width);
-    operand<1>::pack(to + operand<0>::resident(width), from, owner, at, width);
-    operand<2>::pack(to + operand<0>::resident(width) + operand<1>::resident(width), from, owner, at, width);
+    operand<0>::pack(to.x, from, owner, at, width);
+    operand<1>::pack(to.y, from, owner, at, width);
+    operand<2>::pack(to.z, from, owner, at, width);
   }
 
   template <class Source, class Owner>
-  tile_operands(T const* packed, T* scratch, Source const& from, Owner const& owner, tile_place const& at,
+  tile_operands(packed const& own, copies const& memory, Source const& from, Owner const& owner, tile_place const& at,
                 key_block_place const& block)
-      : width(attune::detail::term_count<C>(*at.p)), x(packed, scratch, from, owner, at, block, width),
-        y(packed + operand<0>::resident(width), scratch + operand<0>::rows(width), from, owner, at, block, width),
-        z(packed + operand<0>::resident(width) + operand<1>::resident(width),
-          scratch + operand<0>::rows(width) + operand<1>::rows(width), from, owner, at, block, width),
+      : width(attune::detail::term_count<C>(*at.p)), x(own.x, memory.x, from, owner, at, block, width),
+        y(own.y, memory.y, from, owner, at, block, width), z(own.z, memory.z, from, owner, at, block, width),
         first_distance_(at.first + at.p->offset_of(at.b) - block.first) {}
 
   /// i + offset - j

@@ -6,8 +6,8 @@
 // Score, length scale and gate: the pointwise steps of a row. Every variable is a batch of rows.
 #pragma once
 
-#include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/tile/contract.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/contract.hpp>
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_cpu {

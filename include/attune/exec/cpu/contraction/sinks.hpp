@@ -11,7 +11,7 @@
 #include <array>
 #include <vector>
 
-#include <attune/exec/cpu/tile/operands.hpp>
+#include <attune/exec/cpu/contraction/operands.hpp>
 #include <attune/exec/gradients.hpp>
 
 namespace attune::exec_cpu {
@@ -44,10 +44,6 @@ struct gradient_sinks {
   shared_sums* sums;
   std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that need them
   index_t first = 0;              ///< the first query of the task
-  /// Of each rotary contraction: the turned keys of the current block, and the gradients by all turned keys.
-  struct {
-    T *keys = nullptr, *sums = nullptr;
-  } turned = {};
   /// By field: whether the keys of the current block contain neither NaN nor infinity. Tiles share a block.
   struct {
     index_t first = -1, n = 0;
@@ -74,13 +70,13 @@ T sum_of_lanes(T const* lanes, index_t n) {
   return sum;
 }
 
-/// A tile of which `count` queries exist, and what its contractor packed.
-template <class T>
+/// A tile of which `count` queries exist. Packed: contractor::packed. Grown: contraction_vjp::grown.
+template <class Packed, class Grown>
 struct vjp_tile {
   tile_place place;
   index_t count;
-  T const* packed;
-  T* own;  ///< contraction_vjp::resident elements that live as long as the tile
+  Packed packed;
+  Grown grown;
 };
 
 }  // namespace attune::exec_cpu

@@ -6,8 +6,8 @@
 
 #include <unit/check.hpp>
 
-#include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/tile/view.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/view.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/none.hpp>
 #include <attune/policies/mask/runtime.hpp>

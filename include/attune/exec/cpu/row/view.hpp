@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <attune/core/math.hpp>
+#include <attune/exec/cpu/contraction/operands.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/cpu/products/tiling.hpp>
-#include <attune/exec/cpu/tile/operands.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/exec/weight_gate.hpp>
 

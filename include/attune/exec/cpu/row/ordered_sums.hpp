@@ -8,33 +8,143 @@
 // in the opposite order: it computes the sums of a block again from that number, and carries the sum of dy.
 #pragma once
 
+#include <algorithm>
+
 #include <attune/core/dual.hpp>
-#include <attune/exec/cpu/gradients/contractions/interpolated.hpp>
-#include <attune/exec/cpu/gradients/contractions/jvp.hpp>
-#include <attune/exec/cpu/gradients/contractions/terms.hpp>
-#include <attune/exec/cpu/gradients/parts.hpp>
-#include <attune/exec/cpu/tile/contract.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
+#include <attune/exec/cpu/row/contract.hpp>
+#include <attune/exec/cpu/row/parts.hpp>
 
 namespace attune::exec_cpu {
 
-/// The gradient of an ordered sum is already in the gradient of what it adds.
+/// An ordered sum reads no tensor: the tile computes it from another contraction, also its gradient and its tangent.
+template <class C, class T, class Arch>
+  requires contraction::is_ordered<C>
+struct contractor<C, T, Arch> : unpacked_contractor<T> {
+  template <class... Any>
+  static void run(T*, Any const&...) {}
+};
 template <class C, class T, class Arch>
   requires contraction::is_ordered<C>
 struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
-  template <class In, class Owner>
-  static void pull(T const*, vjp_tile<T> const&, In const&, Owner const&, key_block_place const&, T*,
+  template <class Tile, class In, class Owner>
+  static void pull(T const*, Tile const&, In const&, Owner const&, key_block_place const&, no_memory const&,
                    gradient_sinks<T>&) {}
 };
-/// The tile computes the tangent of an ordered sum from the tangent of what it adds.
 template <class C, class T, class Arch>
   requires contraction::is_ordered<C>
-struct contraction_jvp<C, T, Arch> {
-  static index_t resident(problem_shape const&) { return 0; }
-  static index_t block(problem_shape const&) { return 0; }
-  template <class Call, class Owner>
-  static void pack(T*, T const*, Call const&, Owner const&, tile_place const&) {}
-  template <class Call, class Owner>
-  static void run(T*, T const*, T const*, Call const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
+struct contraction_jvp<C, T, Arch> : unpacked_jvp<T> {
+  template <class... Any>
+  static void run(T*, Any const&...) {}
+};
+
+/// Calls visit(j) for the keys [from, to) of a block in the order of an ordered sum.
+template <contraction::key_order Order, class Visit>
+ATTUNE_INLINE void keys_in_order(index_t from, index_t to, Visit const& visit) {
+  if constexpr (Order == contraction::key_order::later)
+    for (index_t j = to; j-- > from;) visit(j);
+  else
+    for (index_t j = from; j < to; ++j) visit(j);
+}
+/// Calls stretch.operator()<Masked>(from, to) for the stretches of a block in that order. Masked: not all rows see all
+/// keys.
+template <contraction::key_order Order, class Stretch>
+void stretches_in_order(seen_block const& s, Stretch const& stretch) {
+  if constexpr (Order == contraction::key_order::later) {
+    stretch.template operator()<true>(s.full_last, s.n);
+    stretch.template operator()<false>(s.full_first, s.full_last);
+    stretch.template operator()<true>(0, s.full_first);
+  } else {
+    stretch.template operator()<true>(0, s.full_first);
+    stretch.template operator()<false>(s.full_first, s.full_last);
+    stretch.template operator()<true>(s.full_last, s.n);
+  }
+}
+
+/// The running numbers of a tile: one per row and ordered sum. Does nothing if the operator has none.
+template <class T, class Arch, class Op, bool = has_ordered_sums<Op>>
+struct ordered_sums {
+  template <class... Any>
+  void fill(Any const&...) {}
+};
+
+template <class T, class Arch, class Op>
+class ordered_sums<T, Arch, Op, true> {
+  using types = tile_types<T, Arch, Op>;
+  using batch = typename types::batch;
+  using contractions = typename types::contractions;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries;
+
+ public:
+  ordered_sums() {
+    for (auto& of_sum : at)
+      for (batch& x : of_sum) x = batch(T(0));
+  }
+
+  /// Computes the ordered sums of a block of keys from the numbers of the other contractions, and adds the block to the
+  /// running numbers. An ordered sum gives a pair (i, j) the sum of another contraction over the visible keys before or
+  /// after j (docs/reference/policies.md#ordered-sums). A block sums from zero: the error grows with the block, not
+  /// with Lk.
+  void fill(tile_rows<T, Arch, Op> const& tile, T* pairs, seen_block const& s, std::uint64_t const* bits) {
+    contraction::each_ordered<contractions>([&](auto c, auto index, auto source) {
+      using C = decltype(c);
+      batch local[vectors];
+      for (batch& x : local) x = batch(T(0));
+      batch* const before = at[decltype(index)::value];
+      stretches_in_order<C::order>(s, [&]<bool Masked>(index_t from, index_t to) {
+        if (from < to)
+          add<Masked, C, decltype(index)::value, decltype(source)::value>(tile, pairs, from, to, bits, before, local);
+      });
+      for (int v = 0; v < vectors; ++v) before[v] = before[v] + local[v];
+    });
+  }
+
+  /// Sets the running numbers: number(n, l) for ordered sum n and lane l of the tile.
+  template <class Number>
+  void start(Number const& number) {
+    int n = 0;
+    contraction::each_ordered<contractions>([&](auto, auto index, auto) {
+      for (int v = 0; v < vectors; ++v) {
+        alignas(64) T lane[lanes];
+        for (index_t l = 0; l < lanes; ++l) lane[l] = number(n, v * lanes + l);
+        at[decltype(index)::value][v] = batch::load_aligned(lane);
+      }
+      ++n;
+    });
+  }
+  /// Calls use(n, numbers of all lanes) with the running numbers.
+  template <class Use>
+  void give(Use const& use) const {
+    int n = 0;
+    contraction::each_ordered<contractions>([&](auto, auto index, auto) { use(n++, at[decltype(index)::value]); });
+  }
+
+  /// By contraction number; only the numbers of ordered sums are used.
+  batch at[std::size_t(contractions::size)][std::size_t(vectors)];
+
+ private:
+  template <bool Masked, class C, int Index, int Source>
+  ATTUNE_NOINLINE static void add(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t from, index_t to,
+                                  [[maybe_unused]] std::uint64_t const* bits, batch const* before, batch* local) {
+    // Local copies, so the compiler knows that stores of sums do not change them.
+    typename tile_rows<T, Arch, Op>::bound_lanes const f = tile.bound;
+    batch sum[vectors], start[vectors];
+    for (int v = 0; v < vectors; ++v) sum[v] = local[v], start[v] = before[v];
+    keys_in_order<C::order>(from, to, [&](index_t j) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        T* const here = pairs + j * queries + v * lanes;
+        batch map = contraction::mapped<C>(Op::template part<Index>(f.at[v]),
+                                           batch::load_aligned(here + Source * types::pair_buffer));
+        if constexpr (Masked) map = simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), map, batch(T(0)));
+        batch const next = sum[v] + map;
+        batch const y = start[v] + (C::own == contraction::own_key::included ? next : sum[v]);
+        y.store_aligned(here + Index * types::pair_buffer);
+        sum[v] = next;
+      }
+    });
+    for (int v = 0; v < vectors; ++v) local[v] = sum[v];
+  }
 };
 
 template <class List>
@@ -43,45 +153,44 @@ constexpr int count_ordered() {
   contraction::each_ordered<List>([&](auto, auto, auto) { ++n; });
   return n;
 }
-/// Whether an ordered sum adds contraction number n.
+/// The contractions that ordered sums add.
 template <class List>
-constexpr bool is_summed(int n) {
-  bool found = false;
-  contraction::each_ordered<List>([&](auto, auto, auto source) { found = found || decltype(source)::value == n; });
-  return found;
-}
+struct summed_contractions {
+  static constexpr bool number(int n) {
+    bool found = false;
+    contraction::each_ordered<List>([&](auto, auto, auto source) { found = found || decltype(source)::value == n; });
+    return found;
+  }
+};
 
 /// Memory of the gradients of ordered sums that lives as long as the tile: the running numbers before each block,
-/// Lk / 64 numbers per row. Empty if the operator has no ordered sum.
-template <class T, class Arch, class Op, bool = has_ordered_sums<Op>>
-struct ordered_tile_memory {
-  ordered_tile_memory(arena<T>&, problem_shape const&) {}
-};
+/// Lk / 64 numbers per row and ordered sum.
 template <class T, class Arch, class Op>
-struct ordered_tile_memory<T, Arch, Op, true> {
+struct ordered_tile_memory {
   using types = tile_types<T, Arch, Op>;
   T* edges;
   ordered_tile_memory(arena<T>& from, problem_shape const& p)
       : edges(from.take((p.keys / types::block + 2) * types::queries * count_ordered<typename Op::contractions>())) {}
 };
 /// Memory of a block: the derivatives of the maps by their contraction and by each parameter of the logit.
-template <class T, class Arch, class Op, int Parameters, bool = has_ordered_sums<Op>>
-struct ordered_block_memory {
-  ordered_block_memory(arena<T>&, problem_shape const&) {}
-};
 template <class T, class Arch, class Op, int Parameters>
-struct ordered_block_memory<T, Arch, Op, Parameters, true> : interpolated_block_memory<T, Arch, Op> {
+struct ordered_block_memory {
   T* slopes;
   ordered_block_memory(arena<T>& from, problem_shape const&)
-      : interpolated_block_memory<T, Arch, Op>(from),
-        slopes(from.take(count_ordered<typename Op::contractions>() * (1 + Parameters) *
+      : slopes(from.take(count_ordered<typename Op::contractions>() * (1 + Parameters) *
                          tile_types<T, Arch, Op>::pair_buffer)) {}
 };
 
-/// The gradients of the ordered sums of a tile. Empty if the operator has none.
+/// The gradients of the ordered sums of a tile. Does nothing if the operator has none.
 template <class T, class Arch, class Op, int Parameters, bool = has_ordered_sums<Op>>
 struct ordered_gradients {
   explicit ordered_gradients(ordered_tile_memory<T, Arch, Op> const&) {}
+  template <class... Any>
+  void start(Any const&...) {}
+  template <class... Any>
+  void fill(Any const&...) {}
+  template <class... Any>
+  void pull(Any const&...) {}
 };
 
 template <class T, class Arch, class Op, int Parameters>
@@ -122,21 +231,7 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
   void prepare(rows_type const& rows, inputs<Op, tensor<T const>> const& in, seen_block const& s,
                std::uint64_t const* bits, Memory const& memory) {
     each_edge([&](batch& x, T* kept) { x.store_aligned(kept); });
-    using products = typename Memory::products;
-    T* pairs = memory.pairs;
-    int n = 0;
-    each_contraction<products>(rows, [&](auto c, auto const& owner, T* own) {
-      using contractor_of = typename products::template contractor<decltype(c), T, Arch>;
-      key_block_place const block{s.first, s.n};
-      if (is_summed<contractions>(n)) {
-        if constexpr (products::template reads_paired_keys<decltype(c)>)
-          contractor_of::run(pairs, own, rows.place(), block, memory, n);
-        else
-          contractor_of::run(pairs, own, in, owner, rows.place(), block, memory.rows);
-      }
-      pairs += buffer;
-      ++n;
-    });
+    contract_some(rows, in, s, memory, summed_contractions<contractions>{});
     running_.fill(rows, memory.pairs, s, bits);
     edge_ += edge_size;
   }
@@ -240,9 +335,12 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
   T* edge_;                                    ///< where the next block keeps its running numbers
 };
 
-/// The ordered sums of a tile and their tangents. Empty if the operator has none.
+/// The ordered sums of a tile and their tangents. Does nothing if the operator has none.
 template <class T, class Arch, class Op, bool = has_ordered_sums<Op>>
-class moving_sums {};
+struct moving_sums {
+  template <class... Any>
+  void fill(Any const&...) {}
+};
 
 template <class T, class Arch, class Op>
 class moving_sums<T, Arch, Op, true> {

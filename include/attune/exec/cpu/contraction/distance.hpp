@@ -36,8 +36,7 @@ struct contractor<C, T, Arch> : unpacked_contractor<T> {
                   key_block_place const& block, copies const& memory) {
     index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(at);
     for (index_t n = 0; n < tiling<T, Arch>::queries + block.n - 1; ++n)
-      memory.values[n] =
-          T(attune::detail::of_distance<C>(*at.p, owner, at.b, at.h, (std::min)(first + n, farthest)));
+      memory.values[n] = T(attune::detail::of_distance<C>(*at.p, owner, at.b, at.h, (std::min)(first + n, farthest)));
     detail::spread_distances<T, Arch>(to, memory.values, block.n);
   }
 };

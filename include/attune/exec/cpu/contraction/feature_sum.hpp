@@ -41,8 +41,7 @@ struct operand_contractor : feature_contractor<C, T, Arch> {
   using operands = tile_operands<C, T, Arch>;
   struct packed : operands::packed {
     T *q, *metric;  ///< the operands x and z
-    packed(arena<T>& from, problem_shape const& p)
-        : operands::packed(from, p), q(this->x.data), metric(this->z.data) {}
+    packed(arena<T>& from, problem_shape const& p) : operands::packed(from, p), q(this->x.data), metric(this->z.data) {}
   };
   template <class In, class Owner>
   static void pack(packed const& to, In const& in, Owner const& owner, tile_place const& at) {

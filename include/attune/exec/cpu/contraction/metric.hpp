@@ -66,7 +66,9 @@ struct contraction_vjp<contraction::metric_distance, T, Arch>
     gradient_array<double>& metric = to.sum_of(owner.metric);
     base::flush(
         t, to, [&](index_t d) { return t.grown.twice[d]; },
-        [&](index_t d, index_t l, T const&) { metric(0, 0, 0, d) += double(t.grown.by_metric[d * base::queries + l]); });
+        [&](index_t d, index_t l, T const&) {
+          metric(0, 0, 0, d) += double(t.grown.by_metric[d * base::queries + l]);
+        });
   }
 };
 

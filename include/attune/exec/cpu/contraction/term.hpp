@@ -103,8 +103,8 @@ struct contraction_vjp {
     typename operands::copies copies;
     T* of[3];
     scratch(arena<T>& from, problem_shape const& p)
-        : copies(from, p), of{from.take(in_block<0> * pairs), from.take(in_block<1> * pairs),
-                              from.take(in_block<2> * pairs)} {}
+        : copies(from, p),
+          of{from.take(in_block<0> * pairs), from.take(in_block<1> * pairs), from.take(in_block<2> * pairs)} {}
 
    private:
     static constexpr index_t pairs = tile::queries * tile::key_block;

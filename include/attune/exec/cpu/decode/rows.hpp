@@ -21,7 +21,7 @@
 #include <attune/exec/cpu/decode/sums.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
 #include <attune/exec/cpu/products/lanes.hpp>
-#include <attune/exec/cpu/row/weight_gate.hpp>
+#include <attune/exec/cpu/row/pass.hpp>
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_cpu {
@@ -54,7 +54,7 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
   using contractions = typename Op::contractions;
   static constexpr normalizer_traits traits = normalizer::traits;
   /// Buffers of one block of pairs: one per contraction, and at least as many as the weights need.
-  static constexpr int buffers = decode_planes<Op>::count;
+  static constexpr int buffers = pair_planes<Op>::count;
 
   decode_worker(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
       : base(p, most_rows, buffers, resident_memory_size<T, contractions, packed_of>(p, most_rows),
@@ -136,12 +136,12 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
     auto const& in = source_.block(rows);
     at_.values = source_.template ahead<field::v>(at_.b, p_->group(at_.head, p_->value_heads), keys.first, end);
     each_contraction([&](auto c, auto const& owner, auto const& own, auto number) {
-      constexpr int n = decltype(number)::value, plane = n < Op::logit_contractions ? n : decode_planes<Op>::gate;
+      constexpr int n = decltype(number)::value, plane = n < Op::logit_contractions ? n : pair_planes<Op>::gate;
       contractor<decltype(c)>::run(pairs_.data() + plane * plane_, own, in, owner, at_, keys,
                                    arena<T>::template in<copies_of<decltype(c)>>(copy_.data(), *p_));
     });
     weigh(keys);
-    if constexpr (Op::has_weight_gate) gate_weights(keys);
+    gate_decode_weights<T, Arch, Op>(*op_, bound_.data(), pairs_.data(), plane_, seen_.data(), at_, keys);
     prefetch_range next;
     if constexpr (Op::uses(field::k))
       next = source_.template ahead<field::k>(at_.b, p_->group(at_.head, p_->key_heads), end, end + more);
@@ -195,33 +195,6 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
       }
       masses.earned = masses.earned + earned;  // a block sums from zero: error grows with the block, not with Lk
       if constexpr (traits.ground_mass) masses.ground = masses.ground + ground;
-    }
-  }
-
-  /// Multiplies the weights by the factors of the weight gate, in place. With a uniform share, the factors replace the
-  /// gate's numbers. Pairs that are not seen keep the weight 0.
-  ATTUNE_NOINLINE void gate_weights(key_block_place const& keys) {
-    alignas(64) T index[lanes];
-    for (int l = 0; l < lanes; ++l) index[l] = T(l);
-    batch const lane = batch::load_aligned(index), zero(T(0));
-    index_t const number = decode_planes<Op>::has_gate ? decode_planes<Op>::gate * plane_ : 0;
-    if constexpr (attune::detail::draws_numbers<Op>)
-      draw_decode_numbers<T, Arch>(pairs_.data() + number, op_->weight_gate.seed, at_, keys);
-    for (index_t r = 0; r < at_.rows; ++r) {
-      std::uint64_t const seen = seen_[std::size_t(r)];
-      auto const gate = bound_.data()[r].weight_gate;
-      for (index_t j = 0; seen != 0 && j < tile::whole(keys.n); j += lanes) {
-        T* const at = pairs_.data() + r * block + j;
-        auto const mine = lanes_of<T, Arch>(seen >> j);
-        batch u = zero;
-        if constexpr (attune::detail::reads_numbers<Op>) u = batch::load_aligned(at + number);
-        batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
-            gate, u, key<batch>{batch(T(keys.first + j)) + lane});
-        simd::select(mine, attune::detail::scaled_weight(batch::load_aligned(at), factor), zero).store_aligned(at);
-        if constexpr (adjusted)
-          simd::select(mine, batch(batch::load_aligned(at + plane_) * factor), zero).store_aligned(at + plane_);
-        if constexpr (traits.uniform_share) simd::select(mine, factor, zero).store_aligned(at + number);
-      }
     }
   }
 

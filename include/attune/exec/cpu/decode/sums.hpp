@@ -15,6 +15,7 @@
 #include <attune/exec/cpu/contraction/kinds.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
+#include <attune/exec/cpu/row/planes.hpp>
 #include <attune/exec/states.hpp>
 
 namespace attune::exec_cpu {
@@ -49,15 +50,13 @@ template <row_family Family, bool UniformShare>
 struct sums_like {
   static constexpr normalizer_traits traits{.family = Family, .uniform_share = UniformShare};
 };
-/// The same with a weight gate and a uniform share: sum v becomes sum f v, with the factors f in the last plane of
-/// pairs.
+/// The same with a uniform share whose keys have factors f: sum v becomes sum f v, with f in the last plane of pairs.
 template <row_family Family>
-struct gated_sums_like : sums_like<Family, true> {
-  static constexpr bool gated_share = true;
+struct factored_sums_like : sums_like<Family, true> {
+  static constexpr bool factored_share = true;
 };
 template <class Op>
-using sums_of = std::conditional_t<Op::has_weight_gate && Op::normalizer_is.uniform_share,
-                                   gated_sums_like<Op::normalizer_is.family>,
+using sums_of = std::conditional_t<pair_planes<Op>::factored_share, factored_sums_like<Op::normalizer_is.family>,
                                    sums_like<Op::normalizer_is.family, Op::normalizer_is.uniform_share>>;
 
 template <class T, class Arch>
@@ -92,7 +91,7 @@ class decode_sums {
   using batch = typename tile::batch;
   static constexpr bool adjusted = Sums::traits.family == row_family::range_weighted;
   static constexpr bool uniform_share = Sums::traits.uniform_share;
-  static constexpr bool gated_share = requires { Sums::gated_share; };
+  static constexpr bool factored_share = requires { Sums::factored_share; };
   static constexpr bool has_second = row_state<T>::template has_second<Sums>;
   static constexpr int lanes = tile::lanes;
   static constexpr index_t block = tile::block;
@@ -107,7 +106,7 @@ class decode_sums {
         second_(has_second ? most_rows * width_ : 0), common_(uniform_share ? width_ : 0),
         ones_(uniform_share ? block : 0) {
     if constexpr (uniform_share) std::fill_n(ones_.data(), block, T(1));
-    if constexpr (gated_share) last_plane_ = buffers - 1;
+    if constexpr (factored_share) last_plane_ = buffers - 1;
   }
 
  protected:
@@ -133,7 +132,7 @@ class decode_sums {
         v, at_.b, head, keys.first, keys.n, copy_.data(), [&](auto const* values, index_t step) {
           add(values, step, keys.n, by_all, pairs_.data(), sum_.data(), next);
           if constexpr (adjusted) add(values, step, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
-          if constexpr (gated_share) {
+          if constexpr (factored_share) {
             add(values, step, keys.n, by_all, pairs_.data() + last_plane_ * plane_, second_.data(), {});
           } else if constexpr (uniform_share) {
             if (by_all)
@@ -206,7 +205,7 @@ class decode_sums {
 
   struct no_plane {};
   aligned_buffer<T> sum_, second_, common_, ones_;
-  [[no_unique_address]] std::conditional_t<gated_share, index_t, no_plane> last_plane_{};  ///< factors of the share
+  [[no_unique_address]] std::conditional_t<factored_share, index_t, no_plane> last_plane_{};  ///< factors of the share
 };
 
 template <class T, class Sums>

@@ -59,8 +59,8 @@ class gradient_rows {
   using tile =
       std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op, Products>>;
   explicit gradient_rows(gradient_call<T, Op> const& c) : c_(c) {}
-  /// Sums over earlier keys: the gradients take the last keys first.
-  static constexpr contraction::key_order order = has_ordered_sums<Op> && !takes_later_keys_first<Op>
+  /// The order of the gradients. Where blocks are prepared, it is the opposite of the order in which they are.
+  static constexpr contraction::key_order order = gradient_pass<T, Arch, Op>::prepares && !takes_later_keys_first<Op>
                                                       ? contraction::key_order::later
                                                       : contraction::key_order::earlier;
 
@@ -77,7 +77,7 @@ class gradient_rows {
           [&](index_t i, index_t t) {
             return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
           });
-      if constexpr (has_ordered_sums<Op>)
+      if constexpr (gradient_pass<T, Arch, Op>::prepares)
         stream_blocks<block_grid::of_rows, contraction::opposite(order), tile::block>(
             hull, [&](index_t j, index_t end) {
               if constexpr (Products::of_pairs) block.pack_keys(c_.in, p, tile_place{&p, b, h, 0}, j, end);
@@ -102,7 +102,7 @@ class gradient_rows {
   void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
     using counts = slots_of<Op>;
     using D = dual<T, 1 + counts::value_gate>;
-    constexpr int first_slot = counts::logit + counts::normalizer + counts::weight_gate;
+    constexpr int first_slot = counts::of_value_gate;
     problem_shape const& p = c_.p;
     row<T> const r = attune::detail::any_query_row<T>(p, b, h);
     auto const gate = c_.op.value_gate.bind(moving_row<D>(r, first_slot, counts::value_gate, 1));

@@ -11,7 +11,6 @@
 
 #include <attune/exec/cpu/gradients/tile.hpp>
 #include <attune/exec/cpu/products/lanes.hpp>
-#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/candidates.hpp>
 #include <attune/exec/row_slopes.hpp>
 
@@ -62,9 +61,9 @@ class candidate_gradients {
     auto s = tile_.rows.seen(first, last, bits);
     if (s.n == 0) return;
     contract_all(tile_.rows, tile_.call->in, s, memory);
-    if constexpr (Op::has_weight_gate) draw_numbers(tile_.rows, memory.pairs, key_block_place{s.first, s.n});
+    draw_numbers(tile_.rows, memory.pairs, key_block_place{s.first, s.n});
     for (int c = 0; c < columns; ++c)
-      std::copy_n(memory.pairs + types::plane_of(c) * types::pair_buffer, s.n * queries,
+      std::copy_n(memory.pairs + types::planes::of(c) * types::pair_buffer, s.n * queries,
                   pairs_ + c * column(*tile_.rows.p) + rows_ * queries);
     logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = e.lowest[v] = batch(T(0)), e.poison[v] = poison_[v];
@@ -113,7 +112,7 @@ class candidate_gradients {
           to);
     }
     tile_.flush(first_of_task, to);
-    if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
+    gate_.flush(tile_, first_of_task, to);
     if (!part.ends.empty()) {
       batch rest[vectors];
       for (int v = 0; v < vectors; ++v) rest[v] = slopes_[v].through_reference;
@@ -194,11 +193,8 @@ class candidate_gradients {
       row_sums sums;
       for (index_t j = 0; j < n; ++j) {
         index_t const at = j * queries + v * lanes;
-        batch h = batch::load_aligned(gain + at);
-        if constexpr (Op::has_weight_gate)
-          h = attune::detail::weight_factor<typename Op::weight_gate_policy>(
-                  tile_.rows.bound.at[v].weight_gate, number_of(row * queries + at), key<batch>{batch(T(first + j))}) *
-              h;
+        batch const h = gated_gain<Op>(tile_.rows.bound.at[v], batch::load_aligned(gain + at),
+                                       number_of(row * queries + at), key<batch>{batch(T(first + j))});
         sums.add(f.weight(level, row_sums::moving(batch::load_aligned(logits + at)), key<D>{D(batch(T(first + j)))}),
                  h);
       }
@@ -212,6 +208,7 @@ class candidate_gradients {
     T const* const logits = logits_ + row * queries;
     if (!any) std::fill_n(gain, n * queries, T(0));
     batch const zero(T(0));
+    T* const numbers = numbers_of_gate();
     for (int v = 0; v < vectors; ++v) {
       auto const f = tile_.moving.at[v];
       weight_bound const w = tile_.normalizer_of(tile_.template normalizer_row<weight_dual>(v, 1));
@@ -220,7 +217,8 @@ class candidate_gradients {
       batch through_reference = slopes_[v].through_reference;
       auto by_parameter = tile_.by_logit_parameter[v];
       auto by_normalizer = tile_.by_normalizer[v];
-      [[maybe_unused]] auto const gate = bound_gate(v);
+      auto by_gate = gate_.sums(v);
+      auto const gate = gate_type::template bind<chain_rule::guarded>(tile_, v);
       for (index_t j = 0; j < n; ++j) {
         index_t const at = j * queries + v * lanes;
         auto const lanes_seen = lanes_of<T, Arch>(seen_[std::size_t(row + j)] >> (v * lanes));
@@ -233,10 +231,20 @@ class candidate_gradients {
         weight_dual const p = w.weight(level, weight_dual::variable(batch::load_aligned(logits + at), 0),
                                        key<weight_dual>{weight_dual(batch(T(first + j)))});
         batch h = math::select(p.value == zero, zero, batch::load_aligned(gain + at)), weight = p.value * factor_[v];
-        if constexpr (Op::has_weight_gate) gate_pair(gate, v, row * queries + at, first + j, lanes_seen, h, weight);
+        // Outside the support the weight gate changes nothing.
+        auto const outside = weight == zero;
+        auto const factor =
+            gate_type::template factor<chain_rule::guarded>(gate, numbers + row * queries + at, first + j);
+        batch by_number = zero;
+        batch const gated = gate_type::template weigh<chain_rule::guarded>(
+            by_gate, factor, weight, h,
+            [&](batch const& x) { return math::select(lanes_seen, math::select(outside, zero, x), zero); }, &by_number);
+        if constexpr (logit_pairs < pairs) by_number.store_aligned(numbers + row * queries + at);
+        h = math::select(outside, h, gate_type::gain(factor, h));
+        weight = math::select(outside, zero, gated);
         batch const by_p = slopes_[v].by_weight(h);
         batch by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
-        if constexpr (Op::has_weight_gate) by_logit = attune::detail::zero_if_subnormal<15>(by_logit);
+        by_logit = gate_type::by_logit(by_logit);
         if constexpr (row_sums::selects) {  // the first of the highest logits gets the part through the reference
           batch const here = math::select(p.value == zero, zero, through_reference);
           batch const through = math::select(batch::load_aligned(logits + at) == level_[v].reference, here, zero);
@@ -259,38 +267,14 @@ class candidate_gradients {
       }
       tile_.by_logit_parameter[v] = by_parameter;
       tile_.by_normalizer[v] = by_normalizer;
+      gate_.set_sums(v, by_gate);
       slopes_[v].through_reference = through_reference;
     }
   }
 
-  /// The number that the weight gate reads, at this place of the columns.
-  batch number_of([[maybe_unused]] index_t at) const {
-    if constexpr (attune::detail::reads_numbers<Op>)
-      return batch::load_aligned(pairs_ + logit_pairs * column(*tile_.rows.p) + at);
-    else
-      return batch(T(0));
-  }
-  auto bound_gate([[maybe_unused]] int v) const {
-    if constexpr (Op::has_weight_gate)
-      return gate_type::template bind<chain_rule::guarded>(tile_, v);
-    else
-      return gate_;
-  }
-  /// The weight gate of key j: turns h = <do, v> and the weight into their products with the factor, and adds the
-  /// gradients of the factor. Outside the support it changes nothing. at: the pair's place in the columns.
-  template <class Gate, class Lanes>
-  void gate_pair(Gate const& gate, int v, index_t at, index_t j, Lanes const& seen, batch& h, batch& weight) {
-    batch const zero(T(0));
-    auto const outside = weight == zero;
-    auto const factor = gate_type::template factor<chain_rule::guarded>(gate, number_of(at), j);
-    batch const by_factor = math::select(seen, math::select(outside, zero, batch(weight * h)), zero);
-    gate_type::template add<chain_rule::guarded>(gate_.by[v], factor, by_factor);
-    if constexpr (logit_pairs < pairs)
-      attune::detail::chained(by_factor, factor.tangent[0])
-          .store_aligned(pairs_ + logit_pairs * column(*tile_.rows.p) + at);
-    h = math::select(outside, h, batch(factor.value * h));
-    weight = math::select(outside, zero, attune::detail::scaled_weight(weight, factor.value));
-  }
+  /// The column of the numbers that the weight gate reads, if it reads any.
+  T* numbers_of_gate() const { return pairs_ + logit_pairs * column(*tile_.rows.p); }
+  batch number_of(index_t at) const { return gate_number<Op, batch>(numbers_of_gate() + at); }
 
   /// Needs the finished rows, so computes their value sums again.
   void output_gate(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
@@ -307,15 +291,9 @@ class candidate_gradients {
                                                                    key<batch>{batch(T(b.keys.first + j))}) *
                           factor_[v];
           auto const supported = simd::unequal(w, batch(T(0)));
-          batch gated = w;
-          if constexpr (Op::has_weight_gate)
-            gated = math::select(
-                supported,
-                attune::detail::scaled_weight(
-                    w, attune::detail::weight_factor<typename Op::weight_gate_policy>(
-                           tile_.rows.bound.at[v].weight_gate, number_of(at), key<batch>{batch(T(b.keys.first + j))})),
-                w);
-          gated.store_aligned(weights.data() + j * queries + v * lanes);
+          batch const gated =
+              gated_weight<Op>(tile_.rows.bound.at[v], w, number_of(at), key<batch>{batch(T(b.keys.first + j))});
+          math::select(supported, gated, w).store_aligned(weights.data() + j * queries + v * lanes);
           bits[j] |= bits_of<T, Arch>(supported) << (v * lanes);
         }
       }

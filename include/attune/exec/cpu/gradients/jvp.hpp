@@ -13,7 +13,6 @@
 #include <attune/calls/gradients.hpp>
 #include <attune/exec/cpu/products/lanes.hpp>
 #include <attune/exec/cpu/row/pass.hpp>
-#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
 #include <attune/exec/direction.hpp>
 #include <attune/exec/gradients.hpp>
@@ -40,8 +39,8 @@ class directional_tile {
   template <class C>
   using scratch_of = typename contraction_jvp<C, T, Arch>::scratch;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
-  static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
-  using share_sums = std::conditional_t<gated_share, factor_sums<T, Arch>, plain_sums<T, Arch>>;
+  static constexpr bool factored_share = types::planes::factored_share;
+  using share_sums = exec_cpu::share_sums<T, Arch, Op>;
   static constexpr bool last_keys_first = takes_later_keys_first<Op>;
   /// Memory that lives as long as the tile: value sums and their tangents; for a uniform share also the plain sums.
   struct tile_memory {
@@ -58,7 +57,7 @@ class directional_tile {
     T* gated_along;  ///< tangents of values after a gate that moves
     T* copy;         ///< of directions of values that are not contiguous
     block_memory(arena<T>& from, problem_shape const& p)
-        : tile_block_memory<T, Arch, Op>(from, p), tangents(from.take(types::buffers * types::pair_buffer)),
+        : tile_block_memory<T, Arch, Op>(from, p), tangents(from.take(types::planes::count * types::pair_buffer)),
           pushes(from.take(block_memory_size<T, typename Op::contractions, scratch_of>(p).shared)),
           gated_along(from.take(types::block * p.value_width)), copy(from.take(types::block * p.value_width)) {}
   };
@@ -86,6 +85,16 @@ class directional_tile {
 
   key_interval hull() const { return tile_.sees.hull; }
 
+  tile_rows<T, Arch, Op> const& rows() const { return tile_; }
+  /// Visits each contraction with its policy, its packed memory, the memory of its tangents, and its number.
+  template <class Visit>
+  void each_push(Visit const& visit) const {
+    arena<T> next(own_);
+    each_contraction(tile_, [&](auto c, auto const& owner, auto const& packed, auto number) {
+      visit(c, owner, packed, moved_of<decltype(c)>(next, *tile_.p), number);
+    });
+  }
+
   /// Streams the keys [first, last) of one block through the rows.
   void accumulate(index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[types::block];
@@ -95,19 +104,11 @@ class directional_tile {
     contract_all(tile_, call_->in, s, memory);
     each_push([&](auto contraction, auto const& owner, auto const& packed, auto const& own, int n) {
       using C = decltype(contraction);
-      contraction_jvp<C, T, Arch>::run(tangents + types::plane_of(n) * types::pair_buffer, own, packed, *call_, owner,
+      contraction_jvp<C, T, Arch>::run(tangents + types::planes::of(n) * types::pair_buffer, own, packed, *call_, owner,
                                        tile_.place(), key_block_place{s.first, s.n},
                                        arena<T>::template in<scratch_of<C>>(memory.pushes, *tile_.p));
     });
-    ordered_.fill(moving_, scratch, tangents, s, bits);
-    if constexpr (has_interpolated_rows<Op>)
-      each_push([&](auto c, auto const&, auto const& packed, auto const& own, auto n) {
-        if constexpr (contraction::is_interpolated<decltype(c)>) {
-          index_t const to = n * types::pair_buffer, at = index_buffer<T, Arch, Op>(n);
-          read_moving_rows<T, Arch>(packed.entries, own.entries, tile_.p->positions, scratch + at, tangents + at,
-                                    scratch + to, tangents + to, s.n);
-        }
-      });
+    pass_.numbers(*this, moving_, scratch, tangents, s, bits);
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
     logits<true>(scratch, tangents, s.first, 0, s.full_first, bits, highest);
@@ -117,15 +118,12 @@ class directional_tile {
     masses<true>(scratch, tangents, 0, s.full_first, bits);
     masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
     masses<true>(scratch, tangents, s.full_last, s.n, bits);
-    if constexpr (Op::has_weight_gate) {
-      draw_numbers(tile_, scratch, key_block_place{s.first, s.n});
-      gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
-    }
-    [[maybe_unused]] constexpr index_t factors = types::gate_plane * types::pair_buffer;
+    gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
+    [[maybe_unused]] constexpr index_t factors = types::planes::gate * types::pair_buffer;
     row_block<T> const values = values_of(tile_, call_->in, s.first, s.n, memory, first);
     add_values(tile_, values, s, scratch, bits, sum_);
     add_values(tile_, values, s, tangents, bits, sum_along_);
-    if constexpr (gated_share) {
+    if constexpr (factored_share) {
       add_values(tile_, values, s, scratch + factors, bits, plain_.own);
       add_values(tile_, values, s, tangents + factors, bits, plain_along_.own);
     } else if constexpr (traits.uniform_share) {
@@ -138,7 +136,7 @@ class directional_tile {
             : row_block<T>(call_->along.v, tile_.b, tile_.p->group(tile_.h, tile_.p->value_heads), s.first, s.n,
                            memory.copy);
     add_values(tile_, moved, s, scratch, bits, sum_along_);
-    if constexpr (gated_share)
+    if constexpr (factored_share)
       add_values(tile_, moved, s, scratch + factors, bits, plain_along_.own);
     else if constexpr (traits.uniform_share)
       plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
@@ -215,15 +213,6 @@ class directional_tile {
   static index_t plain_size(problem_shape const& p) {
     return traits.uniform_share ? share_sums::size(p.value_width) : 0;
   }
-  /// Visits each contraction with its policy, its packed memory, the memory of its tangents, and its number.
-  template <class Visit>
-  void each_push(Visit const& visit) const {
-    arena<T> next(own_);
-    each_contraction(tile_, [&](auto c, auto const& owner, auto const& packed, auto number) {
-      visit(c, owner, packed, moved_of<decltype(c)>(next, *tile_.p), number);
-    });
-  }
-
   /// The factor of the output gate in lane l, with a moving input.
   dual<T, 1> output_factor(index_t l, dual<T, 1> const& x) const {
     auto const v = int(l / lanes);
@@ -311,7 +300,7 @@ class directional_tile {
   moving_lanes moving_;
   batch reference_[std::size_t(vectors)];
   D earned_[std::size_t(vectors)], ground_[std::size_t(vectors)];
-  [[no_unique_address]] moving_sums<T, Arch, Op> ordered_;
+  [[no_unique_address]] moving_pass<T, Arch, Op> pass_;
 };
 
 /// The values of keys [first, first + n) after a value gate, and their tangents.

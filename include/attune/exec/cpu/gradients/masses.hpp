@@ -9,7 +9,6 @@
 
 #include <attune/exec/cpu/gradients/tile.hpp>
 #include <attune/exec/cpu/products/lanes.hpp>
-#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/row_slopes.hpp>
 
 namespace attune::exec_cpu {
@@ -32,21 +31,20 @@ class mass_gradients {
   static constexpr bool adjusted = types::adjusted;
   using call = typename base::call_type;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
+  static constexpr bool prepares = gradient_pass<T, Arch, Op>::prepares;
 
-  struct tile_memory : base::tile_memory, ordered_tile_memory<T, Arch, Op> {
+  struct tile_memory : base::tile_memory, gradient_pass<T, Arch, Op>::tile_memory {
     tile_memory(arena<T>& from, problem_shape const& p)
-        : base::tile_memory(from, p), ordered_tile_memory<T, Arch, Op>(from, p) {}
+        : base::tile_memory(from, p), gradient_pass<T, Arch, Op>::tile_memory(from, p) {}
   };
-  struct block_memory : base::block_memory,
-                        ordered_block_memory<T, Arch, Op, base::counts::logit>,
-                        interpolated_block_memory<T, Arch, Op> {
+  struct block_memory : base::block_memory, gradient_pass<T, Arch, Op>::block_memory {
     T* gain;   ///< h, then weights
     T* spare;  ///< copy of the first contraction, where logits overwrite it
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), ordered_block_memory<T, Arch, Op, base::counts::logit>(from, p),
-          interpolated_block_memory<T, Arch, Op>(from), gain(from.take(types::pair_buffer)),
-          spare(from.take(adjusted ? types::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
+        : base::block_memory(from, p), gradient_pass<T, Arch, Op>::block_memory(from),
+          gain(from.take(types::pair_buffer)), spare(from.take(adjusted ? types::pair_buffer : 0)),
+          saved(from.take(queries * p.value_width)) {}
   };
 
   ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
@@ -69,20 +67,20 @@ class mass_gradients {
         mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), d_lse});
       if (!c.part.own_terms) tile_.by_normalizer[v].fill(batch(T(0)));
     }
-    ordered_.start(tile_.rows, c.part);
+    pass_.start(tile_.rows, c.part);
     if constexpr (adjusted) drop_spent(tile_.rows, c.part.ends, through_lowest_, through_highest_);
   }
 
   key_interval hull() const { return tile_.rows.sees.hull; }
 
-  /// For an ordered sum: streams the keys [first, last) of one block in the order of the sum, before `accumulate` takes
+  /// Streams the keys [first, last) of one block in the order of the sum, before `accumulate` takes
   /// the blocks in the opposite order.
   ATTUNE_NOINLINE void prepare(index_t first, index_t last, block_memory const& memory)
-    requires has_ordered_sums<Op>
+    requires prepares
   {
     std::uint64_t bits[types::block];
     auto const s = tile_.rows.seen(first, last, bits);
-    if (s.n != 0) ordered_.prepare(tile_.rows, tile_.call->in, s, bits, memory);
+    if (s.n != 0) pass_.prepare(tile_.rows, tile_.call->in, s, bits, memory);
   }
 
   /// Streams the keys [first, last) of one block through the rows.
@@ -92,18 +90,14 @@ class mass_gradients {
     if (s.n == 0) return;
     inputs_type const& in = tile_.call->in;
     T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
-    contract_all(tile_.rows, in, s, memory);
-    ordered_.fill(
-        tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, counts::logit, 1); }, pairs_at, s,
-        bits, memory.slopes);
-    if constexpr (has_interpolated_rows<Op>) read_rows_and_slopes<Products>(tile_.rows, pairs_at, s.n, memory.read);
+    pass_.numbers(tile_, in, s, bits, memory);
     base::cotangents_of_tile::gains(gain, tile_.d_out, tile_.packed_out, tile_.rows, in, s, memory, first);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
       if constexpr (logit_pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       logit_extremes<T, Arch> unused;
       all_logits(tile_.rows, pairs_at, s, bits, unused);
     }
-    if constexpr (Op::has_weight_gate) draw_numbers(tile_.rows, pairs_at, key_block_place{s.first, s.n});
+    draw_numbers(tile_.rows, pairs_at, key_block_place{s.first, s.n});
     tile_.drop_idle_lanes(s, bits);
     pair_rows const rows{pairs_at, gain, spare, s.first, bits};
     for (int v = 0; v < vectors; ++v) {
@@ -112,17 +106,15 @@ class mass_gradients {
       pull_pairs<true>({pairs_at, gain, spare, s.first, nullptr}, v, plain, s.full_last);
       pull_pairs<true>(rows, v, s.full_last, s.n);
     }
-    if constexpr (has_interpolated_rows<Op>) tile_.pull_rows(pairs_at, s.n, memory.read);
-    ordered_.pull(pairs_at, s.n, memory.slopes, tile_.by_logit_parameter);
+    pass_.pull(tile_, s.n, memory);
     tile_.pull_block(
         {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory, to);
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
-    if constexpr (has_ordered_sums<Op>)
-      if (tile_.call->part.pass == part_pass::sums) return ordered_.give(tile_.rows, tile_.call->part);
+    if (prepares && tile_.call->part.pass == part_pass::sums) return pass_.give(tile_.rows, tile_.call->part);
     tile_.flush(first_of_task, to);
-    if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
+    gate_.flush(tile_, first_of_task, to);
     if constexpr (adjusted) keep_rest(tile_.rows, tile_.call->part.ends, through_lowest_, through_highest_);
     if (!tile_.call->part.own_terms) return;
     alignas(64) T factor[queries], share[queries], ground[queries];
@@ -156,7 +148,7 @@ class mass_gradients {
   mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory, block_memory const& shared)
       : tile_(c, b, h, first_query, memory, shared), plain_{{tile_.template bind_logit<chain_rule::plain>(int(V))...}},
-        ordered_(memory) {}
+        pass_(memory) {}
 
   // Directions of a mass: the logit, the row constant and the normalizer's parameters. Directions of a row: E and G (or
   // the extreme logits), the row constant and the normalizer's parameters.
@@ -167,7 +159,7 @@ class mass_gradients {
   static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
     if constexpr (adjusted && logit_pairs > 0)
       if (n == 0) return spare;
-    return x + types::plane_of(n) * types::pair_buffer;
+    return x + types::planes::of(n) * types::pair_buffer;
   }
 
   /// One number per row; 0 if the tensor is absent.
@@ -226,30 +218,6 @@ class mass_gradients {
       return tile_.moving.at[v];
   }
 
-  /// The weight gate of batch v of the queries, its sums, and the factors of key j; nothing without a weight gate.
-  /// x: the pairs of the key.
-  template <chain_rule Rule>
-  auto bound_gate([[maybe_unused]] int v) const {
-    if constexpr (Op::has_weight_gate)
-      return gate_type::template bind<Rule>(tile_, v);
-    else
-      return gate_;
-  }
-  auto gate_sums([[maybe_unused]] int v) const {
-    if constexpr (Op::has_weight_gate)
-      return gate_.by[v];
-    else
-      return gate_;
-  }
-  template <chain_rule Rule, class Gate>
-  ATTUNE_INLINE static auto factor_of(Gate const& gate, [[maybe_unused]] T const* x, [[maybe_unused]] index_t j) {
-    if constexpr (Op::has_weight_gate)
-      return gate_type::template factor<Rule>(gate, gate_number<Op, batch>(x + types::gate_plane * types::pair_buffer),
-                                              j);
-    else
-      return gate;
-  }
-
   /// Where the pairs of a block are, and which queries see them; without bits, all do.
   struct pair_rows {
     T *contractions, *gain, *spare;
@@ -272,8 +240,8 @@ class mass_gradients {
     auto const n = tile_.normalizer_of(tile_.template normalizer_row<mass_type>(v, 1));
     auto by_parameter = tile_.by_logit_parameter[v];
     auto by_normalizer = tile_.by_normalizer[v];
-    [[maybe_unused]] auto by_gate = gate_sums(v);
-    [[maybe_unused]] auto const gate = bound_gate<rule>(v);
+    auto by_gate = gate_.sums(v);
+    auto const gate = gate_type::template bind<rule>(tile_, v);
     // Local copies, so the compiler knows that stores of weights do not change them.
     auto const pair = pair_[v];
     batch const reference = reference_[v];
@@ -295,9 +263,9 @@ class mass_gradients {
         moved[c] = logit_type::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
       logit_type const a = f.logit(moved, key<logit_type>{logit_type(batch(T(rows.first + j)))});
       batch const g = batch::load_aligned(gain + at);  // <do, v>
-      batch h = g;
-      [[maybe_unused]] auto const factor = factor_of<rule>(gate, x + at, rows.first + j);
-      if constexpr (Op::has_weight_gate) h = factor.value * g;
+      auto const factor =
+          gate_type::template factor<rule>(gate, x + at + types::planes::gate * types::pair_buffer, rows.first + j);
+      batch const h = gate_type::gain(factor, g);
       batch by_logit, weight;
       auto next_by_normalizer = by_normalizer;
       [[maybe_unused]] batch next_lowest, next_highest;
@@ -319,8 +287,7 @@ class mass_gradients {
         weight = pulled.weight;
         by_logit = pulled.by_logit;
       }
-      by_logit = seen(by_logit);
-      if constexpr (Op::has_weight_gate) by_logit = attune::detail::zero_if_subnormal<15>(by_logit);
+      by_logit = gate_type::by_logit(seen(by_logit));
       batch by_contraction[pairs + 1];
       ATTUNE_UNROLL_FEW
       for (int c = 0; c < logit_pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
@@ -329,14 +296,9 @@ class mass_gradients {
       for (int s = 0; s < counts::logit; ++s)
         next_by_parameter[std::size_t(s)] =
             by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[logit_pairs + s]);
-      [[maybe_unused]] auto next_by_gate = by_gate;
-      if constexpr (Op::has_weight_gate) {
-        batch const by_factor = seen(batch(weight * g));
-        gate_type::template add<rule>(next_by_gate, factor, by_factor);
-        if constexpr (logit_pairs < pairs) by_contraction[logit_pairs] = chained(by_factor, factor.tangent[0]);
-        weight = attune::detail::scaled_weight(weight, factor.value);
-      }
-      weight = seen(weight);
+      auto next_by_gate = by_gate;
+      weight =
+          seen(gate_type::template weigh<rule>(next_by_gate, factor, weight, g, seen, by_contraction + logit_pairs));
       if constexpr (!Guarded) {
         batch all = weight;
         ATTUNE_UNROLL_FEW
@@ -345,8 +307,7 @@ class mass_gradients {
         for (int s = 0; s < counts::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
         ATTUNE_UNROLL_FEW
         for (int s = 0; s < base::shifts + counts::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
-        if constexpr (Op::has_weight_gate) ATTUNE_UNROLL_FEW
-        for (int s = 0; s < counts::weight_gate; ++s) all = all + next_by_gate[std::size_t(s)];
+        all = gate_type::total(next_by_gate, all);
         if (!simd::all(all == all)) break;  // NaN
       }
       weight.store_aligned(gain + at);
@@ -355,7 +316,7 @@ class mass_gradients {
       tile_.entries.pull(v, moved, rows.first + j, by_logit);
       by_parameter = next_by_parameter;
       by_normalizer = next_by_normalizer;
-      if constexpr (Op::has_weight_gate) by_gate = next_by_gate;
+      by_gate = next_by_gate;
       if constexpr (adjusted) {
         through_lowest = next_lowest;
         through_highest = next_highest;
@@ -363,7 +324,7 @@ class mass_gradients {
     }
     tile_.by_logit_parameter[v] = by_parameter;
     tile_.by_normalizer[v] = by_normalizer;
-    if constexpr (Op::has_weight_gate) gate_.by[v] = by_gate;
+    gate_.set_sums(v, by_gate);
     through_lowest_[v] = through_lowest;
     through_highest_[v] = through_highest;
     return j;
@@ -393,7 +354,7 @@ class mass_gradients {
   attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
   [[no_unique_address]] gate_type gate_;
   batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];
-  [[no_unique_address]] ordered_gradients<T, Arch, Op, counts::logit> ordered_;
+  [[no_unique_address]] gradient_pass<T, Arch, Op> pass_;
 };
 
 }  // namespace attune::exec_cpu

@@ -190,15 +190,16 @@ struct gradient_tile {
     });
   }
 
-  /// Passes the gradients of what n keys read in the rows of the tile to the rows, and to the sums that gave the
-  /// indices. `read`: of read_rows_and_slopes.
-  void pull_rows(T* pairs_at, index_t n, T const* read) const {
-    each_pull([&](auto c, auto const&, auto const& t, auto number) {
-      if constexpr (contraction::is_interpolated<decltype(c)>) {
-        pull_read_rows<T, Arch>(pairs_at + number * types::pair_buffer, pairs_at + index_buffer<T, Arch, Op>(number),
-                                read, n, rows.p->positions, t.grown.entries);
-        read += 2 * types::pair_buffer;
-      }
+  /// Visits each contraction with its policy, the tile as its contraction_vjp sees it, and its number.
+  template <class Visit>
+  void each_pull(Visit const& visit) const {
+    arena<T> next(grown);
+    each_contraction<Products>(rows, [&](auto c, auto const& owner, auto const& packed, auto number) {
+      using grown_type = grown_of<decltype(c)>;
+      visit(c, owner,
+            vjp_tile<std::remove_cvref_t<decltype(packed)>, grown_type>{rows.place(), rows.count, packed,
+                                                                        grown_type(next, *rows.p)},
+            number);
     });
   }
 
@@ -235,7 +236,7 @@ struct gradient_tile {
   template <class Out>
   void pull_output_gate(index_t first_of_task, gradient_sinks<T>& to, Out const& out) const {
     using D = dual<T, 1 + counts::output_gate>;
-    constexpr int first_slot = counts::logit + counts::normalizer + counts::weight_gate + counts::value_gate;
+    constexpr int first_slot = counts::of_output_gate;
     for (index_t l = 0; l < rows.count && !call->d.out.absent(); ++l) {
       index_t const i = rows.first_query + l;
       row<T> const r = attune::detail::scalar_row<T>(*rows.p, rows.op->mask, rows.b, rows.h, i);
@@ -268,19 +269,6 @@ struct gradient_tile {
   normalizer_sums by_normalizer[std::size_t(vectors)];
 
  private:
-  /// Visits each contraction with its policy, the tile as its contraction_vjp sees it, and its number.
-  template <class Visit>
-  void each_pull(Visit const& visit) const {
-    arena<T> next(grown);
-    each_contraction<Products>(rows, [&](auto c, auto const& owner, auto const& packed, auto number) {
-      using grown_type = grown_of<decltype(c)>;
-      visit(c, owner,
-            vjp_tile<std::remove_cvref_t<decltype(packed)>, grown_type>{rows.place(), rows.count, packed,
-                                                                        grown_type(next, *rows.p)},
-            number);
-    });
-  }
-
   /// Computes the gradient before the output gate: do times the gate's factor.
   void read_cotangents([[maybe_unused]] T* factors) {
     index_t const width = rows.p->value_width;

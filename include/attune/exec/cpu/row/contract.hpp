@@ -59,7 +59,7 @@ struct tile_block_memory {
  private:
   template <class Sizes>
   tile_block_memory(arena<T>& from, problem_shape const& p, Sizes const& copied)
-      : pairs(from.take(types::buffers * types::pair_buffer)), copies(from.take(copied.shared)),
+      : pairs(from.take(types::planes::count * types::pair_buffer)), copies(from.take(copied.shared)),
         kept(from.take(copied.kept)), values(from.take(types::block * p.value_width)),
         gated(from.take(types::block * p.value_width)), factors(from.take(types::queries * p.output_gate_width)) {}
 };
@@ -100,7 +100,7 @@ void contract_some(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const
     using C = decltype(c);
     using contractor_of = typename products::template contractor<C, T, Arch>;
     constexpr int n = decltype(number)::value;
-    [[maybe_unused]] T* const pairs = memory.pairs + types::plane_of(n) * types::pair_buffer;
+    [[maybe_unused]] T* const pairs = memory.pairs + types::planes::of(n) * types::pair_buffer;
     [[maybe_unused]] key_block_place const block{s.first, s.n};
     if constexpr (products::template reads_paired_keys<C>) {
       if constexpr (Chosen::number(n)) contractor_of::run(pairs, own, tile.place(), block, memory, n);

@@ -43,7 +43,7 @@ ATTUNE_POINTWISE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
       T* const at = pairs + j * types::queries + v * lanes;
-      batch x[types::buffers];
+      batch x[types::planes::count];
       ATTUNE_UNROLL_FEW
       for (int c = 0; c < types::logit_pairs; ++c) x[c] = batch::load_aligned(at + c * types::pair_buffer);
       batch a = f.at[v].logit(x, k);

@@ -176,7 +176,7 @@ struct ordered_tile_memory {
 template <class T, class Arch, class Op, int Parameters>
 struct ordered_block_memory {
   T* slopes;
-  ordered_block_memory(arena<T>& from, problem_shape const&)
+  explicit ordered_block_memory(arena<T>& from)
       : slopes(from.take(count_ordered<typename Op::contractions>() * (1 + Parameters) *
                          tile_types<T, Arch, Op>::pair_buffer)) {}
 };

@@ -10,6 +10,8 @@
 #include <attune/exec/cpu/row/interpolated_rows.hpp>
 #include <attune/exec/cpu/row/logits.hpp>
 #include <attune/exec/cpu/row/ordered_sums.hpp>
+#include <attune/exec/cpu/row/slots.hpp>
+#include <attune/exec/cpu/row/weight_gate.hpp>
 
 namespace attune::exec_cpu {
 
@@ -33,6 +35,88 @@ struct row_pass {
   }
 
   [[no_unique_address]] ordered_sums<T, Arch, Op> ordered;
+};
+
+/// The same in the backward pass, and its way back: the gradients of these numbers pass to their sources.
+template <class T, class Arch, class Op>
+class gradient_pass {
+  static constexpr int parameters = slots_of<Op>::logit;
+  static constexpr index_t buffer = tile_types<T, Arch, Op>::pair_buffer;
+
+ public:
+  using tile_memory = ordered_tile_memory<T, Arch, Op>;
+  struct block_memory : ordered_block_memory<T, Arch, Op, parameters>, interpolated_block_memory<T, Arch, Op> {
+    explicit block_memory(arena<T>& from)
+        : ordered_block_memory<T, Arch, Op, parameters>(from), interpolated_block_memory<T, Arch, Op>(from) {}
+  };
+  /// Whether all blocks must be prepared, in the order of the sums, before the first block of the backward pass, which
+  /// then takes them in the opposite order.
+  static constexpr bool prepares = has_ordered_sums<Op>;
+
+  explicit gradient_pass(tile_memory const& memory) : ordered_(memory) {}
+  /// Before the first block.
+  void start(tile_rows<T, Arch, Op> const& rows, gradient_part<T> const& part) { ordered_.start(rows, part); }
+  template <class Memory>
+  void prepare(tile_rows<T, Arch, Op> const& rows, inputs<Op, tensor<T const>> const& in, seen_block const& s,
+               std::uint64_t const* bits, Memory const& memory) {
+    ordered_.prepare(rows, in, s, bits, memory);
+  }
+  /// Computes the numbers of all contractions of a block. Tile: gradient_tile.
+  template <class Tile, class Memory>
+  void numbers(Tile const& tile, inputs<Op, tensor<T const>> const& in, seen_block const& s, std::uint64_t const* bits,
+               Memory const& memory) {
+    contract_all(tile.rows, in, s, memory);
+    ordered_.fill(
+        tile.rows, [&]<class D>(int v) { return moving_row<D>(tile.facts[v], 0, parameters, 1); }, memory.pairs, s,
+        bits, memory.slopes);
+    if constexpr (has_interpolated_rows<Op>)
+      read_rows_and_slopes<typename Memory::products>(tile.rows, memory.pairs, s.n, memory.read);
+  }
+  /// Passes their gradients, in the same buffers, to the sums and the rows behind them.
+  template <class Tile, class Memory>
+  void pull(Tile& tile, index_t n, Memory const& memory) {
+    [[maybe_unused]] T const* read = memory.read;
+    if constexpr (has_interpolated_rows<Op>)
+      tile.each_pull([&](auto c, auto const&, auto const& t, auto number) {
+        if constexpr (contraction::is_interpolated<decltype(c)>) {
+          pull_read_rows<T, Arch>(memory.pairs + number * buffer, memory.pairs + index_buffer<T, Arch, Op>(number),
+                                  read, n, tile.rows.p->positions, t.grown.entries);
+          read += 2 * buffer;
+        }
+      });
+    ordered_.pull(memory.pairs, n, memory.slopes, tile.by_logit_parameter);
+  }
+  /// At the end of a pass that computes the sums of parts alone: gives them.
+  void give(tile_rows<T, Arch, Op> const& rows, gradient_part<T> const& part) const {
+    if constexpr (prepares) ordered_.give(rows, part);
+  }
+
+ private:
+  [[no_unique_address]] ordered_gradients<T, Arch, Op, parameters> ordered_;
+};
+
+/// The same with tangents.
+template <class T, class Arch, class Op>
+class moving_pass {
+ public:
+  /// Computes the ordered sums and interpolated rows of a block, and their tangents, from the contractions and theirs.
+  /// Tile: directional_tile.
+  template <class Tile, class Moving>
+  void numbers(Tile const& tile, Moving const& moving, T* pairs, T* tangents, seen_block const& s,
+               std::uint64_t const* bits) {
+    ordered_.fill(moving, pairs, tangents, s, bits);
+    if constexpr (has_interpolated_rows<Op>)
+      tile.each_push([&](auto c, auto const&, auto const& packed, auto const& own, auto n) {
+        if constexpr (contraction::is_interpolated<decltype(c)>) {
+          index_t const to = n * tile_types<T, Arch, Op>::pair_buffer, at = index_buffer<T, Arch, Op>(n);
+          read_moving_rows<T, Arch>(packed.entries, own.entries, tile.rows().p->positions, pairs + at, tangents + at,
+                                    pairs + to, tangents + to, s.n);
+        }
+      });
+  }
+
+ private:
+  [[no_unique_address]] moving_sums<T, Arch, Op> ordered_;
 };
 
 }  // namespace attune::exec_cpu

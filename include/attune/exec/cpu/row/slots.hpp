@@ -22,6 +22,9 @@ struct slots_of {
   static constexpr int weight_gate = count<typename Op::weight_gate_policy>;
   static constexpr int value_gate = count<typename Op::value_gate_policy>;
   static constexpr int output_gate = count<typename Op::output_gate_policy>;
+  /// The number of the first parameter of each.
+  static constexpr int of_weight_gate = logit + normalizer, of_value_gate = of_weight_gate + weight_gate,
+                       of_output_gate = of_value_gate + value_gate;
 };
 
 /// A row of constant dual numbers, except that the parameters [number, number + count) move, from direction `first` on.

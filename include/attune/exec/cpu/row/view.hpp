@@ -17,8 +17,8 @@
 #include <attune/exec/cpu/contraction/operands.hpp>
 #include <attune/exec/cpu/products/buffer.hpp>
 #include <attune/exec/cpu/products/tiling.hpp>
+#include <attune/exec/cpu/row/planes.hpp>
 #include <attune/exec/problem.hpp>
-#include <attune/exec/weight_gate.hpp>
 
 namespace attune::exec_cpu {
 
@@ -32,19 +32,11 @@ struct tile_types {
   using contractions = typename Op::contractions;
   static constexpr int vectors = shape_of::vectors, lanes = shape_of::lanes, queries = shape_of::queries;
   static constexpr normalizer_traits traits = normalizer::traits;
-  static constexpr bool adjusted = traits.family == row_family::range_weighted;
+  static constexpr bool adjusted = pair_planes<Op>::adjusted;
   static constexpr index_t block = shape_of::key_block;
   static constexpr int pairs = contractions::size;
   static constexpr int logit_pairs = Op::logit_contractions;  ///< contractions that logits read
-  /// The buffer with the numbers that a weight gate reads: after everything that logits and weights overwrite. A
-  /// uniform share needs the factors once more, so the buffer then exists for every weight gate.
-  static constexpr int gate_plane = (std::max)(adjusted ? 2 : 1, logit_pairs);
-  static constexpr bool has_gate_plane =
-      attune::detail::reads_numbers<Op> || (Op::has_weight_gate && traits.uniform_share);
-  /// Buffers of one block of pairs: one per contraction, and at least as many as the weights need.
-  static constexpr int buffers = has_gate_plane ? gate_plane + 1 : (std::max)(adjusted ? 2 : 1, pairs);
-  /// The buffer of contraction n.
-  static constexpr int plane_of(int n) { return n < logit_pairs ? n : gate_plane; }
+  using planes = pair_planes<Op>;
   static constexpr index_t pair_buffer = padded<T>(block * queries);
 };
 

@@ -16,7 +16,6 @@
 
 #include <attune/exec/cpu/products/lanes.hpp>
 #include <attune/exec/cpu/row/pass.hpp>
-#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 #include <attune/policies/candidates.hpp>
@@ -113,22 +112,21 @@ class candidate_tile {
   static constexpr index_t block = types::block;
   static constexpr normalizer_traits traits = types::traits;
   using block_memory = tile_block_memory<T, Arch, Op>;
-  static constexpr bool contracts_gate = attune::detail::contracts_weights<Op>;
   static constexpr index_t tiles_of_task = 1;  // one tile, whose logits stay in cache
 
   /// Memory that lives as long as the tile.
   struct tile_memory {
-    T *packed, *sum, *column, *gathered, *numbers;
+    T *packed, *sum, *column, *gathered;
+    typename candidate_gate<T, Arch, Op>::memory gate;
     tile_memory(arena<T>& from, problem_shape const& p)
         : packed(from.take(packed_queries<T, Arch, Op>::size(p))), sum(from.take(queries * p.value_width)),
-          column(from.take(queries * p.keys)), gathered(from.take(types::block * p.value_width)),
-          numbers(from.take(contracts_gate ? queries * p.keys : 0)) {}
+          column(from.take(queries * p.keys)), gathered(from.take(types::block * p.value_width)), gate(from, p) {}
   };
 
   candidate_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory)
       : tile_(op, {&p, b, h, first_query}, memory.packed), sum_(memory.sum), column_(memory.column),
-        gathered_(memory.gathered), numbers_(memory.numbers) {
+        gathered_(memory.gathered), gate_(memory.gate) {
     pack_contractions(tile_, in);
     std::fill_n(sum_, queries * p.value_width, T(0));
     for (int v = 0; v < vectors; ++v) {
@@ -151,9 +149,7 @@ class candidate_tile {
     pass_.logits(tile_, in, s, bits, memory, e);
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v], highest_[v] = e.highest[v];
     std::copy_n(memory.pairs, s.n * queries, column_ + index_t(positions_.size()) * queries);
-    if constexpr (contracts_gate)
-      std::copy_n(memory.pairs + types::gate_plane * types::pair_buffer, s.n * queries,
-                  numbers_ + index_t(positions_.size()) * queries);
+    gate_.keep(memory.pairs, s.n, index_t(positions_.size()));
     for (index_t j = 0; j < s.n; ++j) positions_.push_back(s.first + j);
     blocks_.push_back({s.first, s.n});
   }
@@ -166,7 +162,7 @@ class candidate_tile {
       std::uint64_t bits[types::block];
       index_t const supported = weigh(row, keys.n, bits);
       if (supported > 0) {
-        if constexpr (Op::has_weight_gate) gate_block(row, keys, bits, memory);
+        gate_.apply(tile_, column_, row, keys, bits, memory.pairs);
         gate_values<T, Arch>(*tile_.op, in, *tile_.p, tile_.b, tile_.h, keys.first, keys.n, memory.gated);
         row_block<T> values = values_of(tile_, in, keys.first, keys.n, memory, keys.first);
         index_t n = keys.n;
@@ -232,9 +228,8 @@ class candidate_tile {
         for (index_t l = tile_.skipped; l < tile_.count; ++l)
           if (bits[j] >> l & 1)
             to.add(tile_.b, tile_.h, tile_.first_query + l, logits[std::size_t((row + j) * queries + l)],
-                   keys.first + j, [&, factor = factor_of(l, keys.first + j, row + j)](index_t d) {
-                     T const v = value_of(in, keys.first + j, d);
-                     return Op::has_weight_gate ? T(factor * v) : v;
+                   keys.first + j, [&, factor = gate_.factor(tile_, l, keys.first + j, row + j)](index_t d) {
+                     return T(factor * value_of(in, keys.first + j, d));
                    });
       row += keys.n;
     }
@@ -298,38 +293,6 @@ class candidate_tile {
     return n - std::count(bits, bits + n, std::uint64_t(0));
   }
 
-  /// Multiplies the weights of a block by their factors, in place, for the rows that have the key in their support.
-  ATTUNE_NOINLINE void gate_block(index_t row, key_block_place const& keys, std::uint64_t const* bits,
-                                  block_memory const& memory) {
-    draw_numbers(tile_, memory.pairs, keys);
-    T const* numbers = memory.pairs + types::gate_plane * types::pair_buffer;
-    if constexpr (contracts_gate) numbers = numbers_ + row * queries;
-    typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.bound;
-    for (index_t j = 0; j < keys.n; ++j) {
-      if (bits[j] == 0) continue;
-      for (int v = 0; v < vectors; ++v) {
-        index_t const lane = j * queries + v * lanes;
-        T* const at = column_ + row * queries + lane;
-        batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
-            f.at[v].weight_gate, gate_number<Op, batch>(numbers + lane), key<batch>{batch(T(keys.first + j))});
-        batch const w = attune::detail::scaled_weight(batch::load_aligned(at), factor);
-        simd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), w, batch(T(0))).store_aligned(at);
-      }
-    }
-  }
-  /// The factor of key j for lane l; `row` is the key's row of the columns.
-  T factor_of([[maybe_unused]] index_t l, [[maybe_unused]] index_t j, [[maybe_unused]] index_t row) const {
-    if constexpr (Op::has_weight_gate) {
-      index_t const i = tile_.query(l);
-      T x[types::pairs + 1];
-      if constexpr (contracts_gate) x[types::logit_pairs] = numbers_[row * queries + l];
-      auto const f = tile_.op->bind(attune::detail::scalar_row<T>(*tile_.p, tile_.op->mask, tile_.b, tile_.h, i));
-      return attune::detail::factor_of_pair(*tile_.op, f, x, *tile_.p, tile_.b, tile_.h, i, j);
-    } else {
-      return T(1);
-    }
-  }
-
   T value_of(inputs_type const& in, index_t j, index_t d) const {
     index_t const head = tile_.p->group(tile_.h, tile_.p->value_heads);
     T v = in.v(tile_.b, head, j, d);
@@ -340,11 +303,8 @@ class candidate_tile {
   }
 
   tile_rows<T, Arch, Op> tile_;
-  struct no_column {
-    no_column(T*) {}
-  };
   T *sum_, *column_, *gathered_;
-  [[no_unique_address]] std::conditional_t<contracts_gate, T*, no_column> numbers_;  ///< of the weight gate
+  candidate_gate<T, Arch, Op> gate_;
   batch poison_[std::size_t(vectors)], highest_[std::size_t(vectors)], total_[std::size_t(vectors)];
   std::vector<std::int32_t> kept_[std::size_t(vectors)];
   std::size_t next_[std::size_t(vectors)];

@@ -9,7 +9,6 @@
 
 #include <attune/exec/cpu/products/lanes.hpp>
 #include <attune/exec/cpu/row/pass.hpp>
-#include <attune/exec/cpu/row/weight_gate.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 
@@ -28,8 +27,7 @@ class mass_tile {
   static constexpr index_t block = types::block;
   static constexpr normalizer_traits traits = types::traits;
   static constexpr bool adjusted = types::adjusted;
-  /// A uniform share whose keys have factors: its value sum is one per query.
-  static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
+  static constexpr bool factored_share = types::planes::factored_share;
   using block_memory = Memory;
   using products = typename Memory::products;
   static constexpr index_t tiles_of_task = 2 * types::shape_of::tiles;
@@ -41,7 +39,7 @@ class mass_tile {
     tile_memory(arena<T>& from, problem_shape const& p)
         : packed(from.take(packed_queries<T, Arch, Op, products>::size(p))), sum(from.take(queries * p.value_width)),
           second(from.take(adjusted ? queries * p.value_width : 0)),
-          plain(from.take(gated_share            ? queries * p.value_width
+          plain(from.take(factored_share         ? queries * p.value_width
                           : traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width)
                                                  : 0)) {}
   };
@@ -52,7 +50,7 @@ class mass_tile {
     pack_contractions<products>(tile_, in);
     std::fill_n(sum_, queries * p.value_width, T(0));
     if constexpr (adjusted) std::fill_n(second_, queries * p.value_width, T(0));
-    if constexpr (gated_share)
+    if constexpr (factored_share)
       std::fill_n(second_ = memory.plain, queries * p.value_width, T(0));
     else if constexpr (traits.uniform_share)
       plain_ = {memory.plain, p.value_width};
@@ -94,7 +92,7 @@ class mass_tile {
     masses<true>(pairs, 0, s.full_first, bits);
     masses<false>(pairs, s.full_first, s.full_last, bits);
     masses<true>(pairs, s.full_last, s.n, bits);
-    if constexpr (Op::has_weight_gate) gate_all_weights(tile_, pairs, s, bits);
+    gate_all_weights(tile_, pairs, s, bits);
     auto const values = [&] {
       if constexpr (Memory::reads_floats(field::v))
         return values_of(tile_, in, s.first, s.n, memory, first);
@@ -103,8 +101,8 @@ class mass_tile {
     }();
     add_weighted_values(tile_, values, s, pairs, bits, sum_, memory);
     if constexpr (adjusted) add_values(tile_, values, s, pairs + types::pair_buffer, bits, second_);
-    if constexpr (gated_share)
-      add_values(tile_, values, s, pairs + types::gate_plane * types::pair_buffer, bits, second_);
+    if constexpr (factored_share)
+      add_values(tile_, values, s, pairs + types::planes::gate * types::pair_buffer, bits, second_);
     else if constexpr (traits.uniform_share)
       plain_.add(values, s.n, s.full_first, s.full_last, bits);
   }
@@ -134,7 +132,7 @@ class mass_tile {
     write_out(tile_, in, to, weight, memory, [&](index_t l, index_t d) {
       T x = sum_[d * queries + l] * factor[l];
       if constexpr (adjusted) x += second_[d * queries + l] * second[l];
-      if constexpr (gated_share)
+      if constexpr (factored_share)
         x += second_[d * queries + l] * second[l];
       else if constexpr (traits.uniform_share)
         x += plain_(l, d) * second[l];
@@ -169,7 +167,7 @@ class mass_tile {
       for (index_t d = 0; d < width; ++d) {
         to.acc[std::size_t(n * width + d)] = sum_[d * queries + l];
         if constexpr (adjusted) to.second[std::size_t(n * width + d)] = second_[d * queries + l];
-        if constexpr (gated_share)
+        if constexpr (factored_share)
           to.second[std::size_t(n * width + d)] = second_[d * queries + l];
         else if constexpr (traits.uniform_share)
           to.second[std::size_t(n * width + d)] = plain_(l, d);
@@ -185,8 +183,7 @@ class mass_tile {
     bool any = false;
     for (int v = 0; v < vectors; ++v) any = any || simd::any(higher[v] > reference_[v]);
     if (!any) return;
-    // A weight gate leaves sums that underflow here. Without one they are rare.
-    using scale = std::conditional_t<Op::has_weight_gate, attune::detail::row_scale<batch>, batch>;
+    using scale = scale_of_sums<Op, batch>;
     scale factor[vectors];
     batch drop[vectors];
     for (int v = 0; v < vectors; ++v) {

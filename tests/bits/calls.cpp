@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <attune/attune.hpp>
+#include <attune/exec/cuda/host/forward.hpp>
 #include <attune/float8_cache.hpp>
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/gradient_check.hpp>
-#include <attune/testing/warp/forward.hpp>
 
 #include "hash.hpp"
 

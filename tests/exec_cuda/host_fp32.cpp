@@ -7,7 +7,7 @@
 #include <optional>
 
 #include <attune/certify/error_bound.hpp>
-#include <attune/testing/warp/forward.hpp>
+#include <attune/exec/cuda/host/forward.hpp>
 
 #include "check.hpp"
 

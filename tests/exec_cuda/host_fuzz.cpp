@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-#include <attune/testing/warp/forward.hpp>
+#include <attune/exec/cuda/host/forward.hpp>
 
 #include "check.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <attune/attune.hpp>
-#include <attune/testing/warp/forward.hpp>
+#include <attune/exec/cuda/host/forward.hpp>
 
 namespace {
 using namespace attune;

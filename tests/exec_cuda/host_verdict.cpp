@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <attune/attune.hpp>
+#include <attune/exec/cuda/host/forward.hpp>
 #include <attune/testing/verdict.hpp>
-#include <attune/testing/warp/forward.hpp>
 
 namespace {
 using namespace attune;

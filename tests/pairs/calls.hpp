@@ -16,19 +16,18 @@ namespace attune::pairs {
 template <class Op>
 inline constexpr bool tells_queries =
     attune::detail::tells_queries<Op>(input_side::query) || attune::detail::tells_queries<Op>(input_side::pair);
-/// 16-bit and 8-bit executors read no number per pair.
 template <class Op>
-inline constexpr bool reads_no_pairs = !attune::detail::tells_queries<Op>(input_side::pair);
+inline constexpr bool has_states = offers_call<cpu<>, call_kind::accumulate, Op>;
 template <class Op>
-inline constexpr bool has_states = !has_ordered_sums<Op>;
-template <class Op>
-inline constexpr bool has_jvp = tells_queries<Op> && Op::normalizer_is.family == row_family::masses;
+inline constexpr bool has_jvp = tells_queries<Op> && offers_call<cpu<>, call_kind::jvp, Op>;
 template <class Op>
 inline constexpr bool always = true;
 template <class Op>
 inline constexpr bool decodes = offers_call<cpu<>, call_kind::decode, Op>;
 template <class Op>
-inline constexpr bool decodes_few_bits = decodes<Op> && reads_no_pairs<Op>;
+inline constexpr bool forwards_few_bits = offers_call<cpu<bfloat16>, call_kind::forward, Op>;
+template <class Op>
+inline constexpr bool decodes_few_bits = offers_call<cpu<bfloat16>, call_kind::decode, Op>;
 
 // clang-format off: a line, a call
 #define ATTUNE_PAIRS_CALLS(CALL) \
@@ -42,11 +41,11 @@ inline constexpr bool decodes_few_bits = decodes<Op> && reads_no_pairs<Op>;
   CALL(cpu_float, forward, always<Op>) \
   CALL(cpu_float, vjp, tells_queries<Op>) \
   CALL(cpu_float, decode, decodes<Op>) \
-  CALL(cpu_bfloat16, forward, reads_no_pairs<Op>) \
+  CALL(cpu_bfloat16, forward, forwards_few_bits<Op>) \
   CALL(cpu_bfloat16, decode, decodes_few_bits<Op>) \
-  CALL(cpu_float16, forward, reads_no_pairs<Op>) \
+  CALL(cpu_float16, forward, forwards_few_bits<Op>) \
   CALL(cpu_float16, decode, decodes_few_bits<Op>) \
-  CALL(float8_cache, forward, reads_no_pairs<Op>) \
+  CALL(float8_cache, forward, forwards_few_bits<Op>) \
   CALL(float8_cache, decode, decodes_few_bits<Op>) \
   CALL(thrust_double, forward, always<Op>) \
   CALL(thrust_double, vjp, tells_queries<Op>)

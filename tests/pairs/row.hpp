@@ -403,7 +403,7 @@ struct row_of {
   }
   template <class S, class View, class Exec>
   void few_bits(Exec const& exec, inputs<Op, View> const& read) {
-    if constexpr (reads_no_pairs<Op>)
+    if constexpr (forwards_few_bits<Op>)
       outputs_of<S>(Second, call::forward, [&](auto const& to) { forward(exec, op, read, to); });
     if constexpr (decodes_few_bits<Op>)
       outputs_of<S>(Second, call::decode, [&](auto const& to) { decode(exec, op, read, to); });

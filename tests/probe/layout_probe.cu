@@ -19,7 +19,7 @@
 #if defined(ATTUNE_PROBE_WARPGROUP)
 #include <attune/exec/cuda/warp/group.cuh>
 #endif
-#include <attune/testing/warp/host_warp.hpp>
+#include <attune/exec/cuda/host/host_warp.hpp>
 
 namespace {
 using namespace attune;

@@ -121,8 +121,6 @@ struct bound_call {
       to.first_entry(first);
     }
   }
-  /// Whether the operator reads a number per pair, which the executors do not read from 16 or 8 bits.
-  static constexpr bool takes_pairs = attune::detail::reads_pairs<op_type>();
   /// The inputs, of the type of the call.
   template <class T>
   inputs<op_type, tensor<T const>> in() const {

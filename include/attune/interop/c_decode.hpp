@@ -55,8 +55,6 @@ float8_view<T, E> view_of_codes(char const* name, attune_tensor const& x, char c
 template <class Make, class T, class Codes = void>
 int run_decode(attune_call const* c, void const* more, attune_text text) {
   using bound = bound_call<Make>;
-  static_assert(!bound::takes_pairs || (!storage_only<T> && std::is_void_v<Codes>),
-                "attune: scores, gates and biases given for each pair are not read from 16 or 8 bits");
   return guarded(text, [&] {
     auto const& from = *static_cast<attune_decode const*>(more);
     if (c->type != type_code<T>)

@@ -62,7 +62,7 @@ struct operator_functions {
         auto const out = call.template out<T>();
         if (saved) {
           forward_and_save(exec, call.op, in, out, std::span(static_cast<number*>(saved), std::size_t(count)));
-        } else if constexpr (storage_only<T> && bound::takes_pairs) {
+        } else if constexpr (!offers_call<cpu<T>, call_kind::forward, op_type>) {
           std::vector<number> memory(std::size_t(attune::saved_size(call.op, in)));
           forward_and_save(exec, call.op, in, out, std::span(memory));
         } else {

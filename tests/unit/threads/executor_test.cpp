@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 #include <random>
+#include <type_traits>
 
 #include <doctest/doctest.h>
 
@@ -104,7 +105,13 @@ TEST_CASE("threading: cpu refers to an executor with a state, and makes a statel
   CHECK(cpu{serial{}, 4}.threads == 4);
   CHECK(cpu<double>{backwards{}}.executor.concurrency() == 3);
   CHECK(cpu{}.executor.concurrency() == thread_pool{}.concurrency());
+  CHECK(cpu_bf16_products{4}.threads == 4);
+  CHECK(cpu_bf16_products(cpu<bfloat16>{backwards{}, 2}).executor.concurrency() == 3);
 }
+static_assert(std::is_same_v<decltype(cpu(cpu<double>{4})), cpu<double>> &&
+              std::is_same_v<decltype(cpu{4}), cpu<float>>);
+static_assert(!std::is_constructible_v<cpu<float>, cpu<double>> && !std::is_convertible_v<int, cpu<float>>);
+static_assert(!std::is_constructible_v<cpu_bf16_products<>, cpu<float>>);
 
 }  // namespace
 }  // namespace attune::test

@@ -47,6 +47,21 @@ constexpr call_table offers_of_cpu(bool narrow) {
 }
 }  // namespace exec_cpu
 
+/// The threads of an executor.
+struct cpu_threads {
+  int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
+  thread_executor_ref executor = thread_pool{};  ///< provides the threads
+
+  constexpr cpu_threads() = default;
+  constexpr explicit cpu_threads(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
+  /// Runs on the threads of `executor_of_threads`, which must outlive the calls if it has a state.
+  template <class Executor>
+    requires(std::is_class_v<std::remove_cvref_t<Executor>> &&
+             !std::is_base_of_v<cpu_threads, std::remove_cvref_t<Executor>> && !std::convertible_to<Executor, int>)
+  constexpr explicit cpu_threads(Executor&& executor_of_threads, int thread_count = 0)
+      : threads(thread_count), executor(std::forward<Executor>(executor_of_threads)) {}
+};
+
 template <class T, class Arch>
 struct cpu;
 
@@ -65,7 +80,7 @@ inline constexpr bool is_cpu<cpu<T, Arch>> = true;
 /// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set, also Lk logits per
 ///         row of one tile.
 template <class T = float, class Arch = xsimd::default_arch>
-struct cpu {
+struct cpu : cpu_threads {
   static_assert(
       std::is_same_v<T, float> || std::is_same_v<T, double> || storage_only<T>,
       "attune: cpu<T> computes in float or double; T may also be attune::bfloat16 or attune::float16, stored only");
@@ -80,31 +95,24 @@ struct cpu {
   /// The calls.
   static constexpr call_table offers = exec_cpu::offers_of_cpu(storage_only<T>);
 
-  int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
-  thread_executor_ref executor = thread_pool{};  ///< provides the threads
-
-  constexpr cpu() = default;
-  constexpr explicit cpu(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
-  /// Runs on the threads of `executor_of_threads`, which must outlive the calls if it has a state.
-  template <class Executor>
-    requires(std::is_class_v<std::remove_cvref_t<Executor>> && !detail::is_cpu<std::remove_cvref_t<Executor>> &&
-             !std::convertible_to<Executor, int>)
-  constexpr explicit cpu(Executor&& executor_of_threads, int thread_count = 0)
-      : threads(thread_count), executor(std::forward<Executor>(executor_of_threads)) {}
+  using cpu_threads::cpu_threads;
 };
+// C++20 deduces nothing from inherited constructors.
+template <class... Threads>
+cpu(Threads const&...) -> cpu<>;
 
 namespace exec_cpu {
 
-/// The same threads, for float arithmetic on tensors of fewer bits.
-template <class S, class Arch>
-cpu<float, Arch> of_floats(cpu<S, Arch> const& exec) {
-  cpu<float, Arch> to(exec.threads);
-  to.executor = exec.executor;
+/// cpu<T> with the threads of another executor.
+template <class T, class Exec>
+cpu<T, typename Exec::arch> cpu_like(Exec const& exec) {
+  cpu<T, typename Exec::arch> to;
+  static_cast<cpu_threads&>(to) = exec;
   return to;
 }
 template <storage_only S, class Arch>
 cpu<float, Arch> float_executor(engine, cpu<S, Arch> const& exec) {
-  return of_floats(exec);
+  return cpu_like<float>(exec);
 }
 
 }  // namespace exec_cpu

@@ -95,8 +95,8 @@ void parallel(thread_executor_ref executor, int threads, index_t count, MakeWork
   };
   run_tasks(executor, threads, count, [&] { return std::make_unique<runner>(make_worker); });
 }
-template <class T, class Arch, class MakeWorker>
-void parallel(cpu<T, Arch> const& exec, index_t count, MakeWorker const& make_worker) {
+template <class MakeWorker>
+void parallel(cpu_threads const& exec, index_t count, MakeWorker const& make_worker) {
   parallel(exec.executor, exec.threads, count, make_worker);
 }
 

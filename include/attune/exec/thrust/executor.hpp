@@ -10,18 +10,13 @@
 // policy includes it.
 #include <thrust/for_each.h>
 
-#include <attune/calls/executor.hpp>
 #include <attune/core/tensor.hpp>
+#include <attune/exec/thrust/offers.hpp>
 
 namespace attune {
 
 template <class T>
 struct reference;
-
-namespace exec_thrust {
-/// Finds the functions that compute rows.
-struct engine {};
-}  // namespace exec_thrust
 
 /// The memory that the programs of a Thrust execution policy read: device if the policy belongs to the CUDA system,
 /// otherwise host.
@@ -48,16 +43,9 @@ struct thrust_executor {
   using view = tensor<T const>;  ///< read-only view of an input
   /// Where the tensors must be.
   static constexpr memory_kind memory = memory_of_policy<Policy>;
-  using engine = exec_thrust::engine;  ///< where its rows are computed
-  using instead = reference<T>;        ///< what offers more
-  /// The calls.
-  static constexpr call_table offers = [] {
-    call_table x;
-    x.forward = x.vjp = every_operator;
-    x.forward_and_save = x.statistics = without(every_operator, &offer::folds, &offer::mixtures);
-    x.results = result_place::returned;
-    return x;
-  }();
+  using engine = exec_thrust::engine;                        ///< where its rows are computed
+  using instead = reference<T>;                              ///< what offers more
+  static constexpr call_table offers = exec_thrust::offers;  ///< the calls
 
   Policy policy;  ///< the Thrust execution policy
 };

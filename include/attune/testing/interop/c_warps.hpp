@@ -8,8 +8,8 @@
 // interop/c_cuda.hpp on emulated warps, for tests without a GPU: the same call with tensors of the host.
 #pragma once
 
+#include <attune/exec/cuda/host/forward.hpp>
 #include <attune/interop/device_call.hpp>
-#include <attune/testing/warp/forward.hpp>
 
 namespace attune::interop {
 

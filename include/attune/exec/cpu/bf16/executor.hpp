@@ -40,7 +40,7 @@ namespace attune {
 ///              or outputs adds to it.
 /// Determinism: bitwise the same for any number of threads, any strides and, in forward(), any batch.
 template <class Arch = xsimd::default_arch, class T = bfloat16, class Unit = bf16_instructions>
-struct cpu_bf16_products {
+struct cpu_bf16_products : cpu_threads {
   static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float>,
                 "attune: cpu_bf16_products<Arch, T> reads tensors of attune::bfloat16 or float");
   using value_type = T;                           ///< element type of the tensors
@@ -61,14 +61,11 @@ struct cpu_bf16_products {
     return x;
   }();
 
-  int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
-  thread_executor_ref executor = thread_pool{};  ///< provides the threads
-
+  using cpu_threads::cpu_threads;
   constexpr cpu_bf16_products() = default;
-  constexpr explicit cpu_bf16_products(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
-  /// Runs on the threads of another executor.
-  constexpr explicit cpu_bf16_products(cpu<T, Arch> const& like) : threads(like.threads), executor(like.executor) {}
+  constexpr explicit cpu_bf16_products(cpu<T, Arch> const& like) : cpu_threads(like) {}  ///< runs on its threads
 };
+cpu_bf16_products(int) -> cpu_bf16_products<>;
 
 namespace exec_cpu {
 
@@ -84,22 +81,9 @@ constexpr bool require_bf16_products() {
   return there;
 }
 
-/// The same threads, for another way to multiply.
-template <class Arch, class T, class Unit>
-cpu<T, Arch> of_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
-  cpu<T, Arch> to(exec.threads);
-  to.executor = exec.executor;
-  return to;
-}
-
-/// The same executor for float tensors.
-template <class Arch, class T, class Unit>
-cpu_bf16_products<Arch, float, Unit> of_float_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
-  return cpu_bf16_products<Arch, float, Unit>(of_floats(of_tensors(exec)));
-}
 template <class Arch, class Unit>
 cpu_bf16_products<Arch, float, Unit> float_executor(engine, cpu_bf16_products<Arch, bfloat16, Unit> const& exec) {
-  return of_float_tensors(exec);
+  return cpu_bf16_products<Arch, float, Unit>(cpu_like<float>(exec));
 }
 
 }  // namespace exec_cpu

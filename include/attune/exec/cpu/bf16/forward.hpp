@@ -17,7 +17,7 @@ void forward_rows(engine, cpu_bf16_products<Arch, T, Unit> const& exec, Op const
                   attune::detail::heads_served const&) {
   if constexpr (require_bf16_products<Arch, Unit>()) {
     Unit::enter("forward");
-    stored_run<tensor<T const>, T, Arch, Op, pair_tile<Arch, Op, Unit>>(of_floats(of_tensors(exec)), op, in, p, out)();
+    stored_run<tensor<T const>, T, Arch, Op, pair_tile<Arch, Op, Unit>>(cpu_like<float>(exec), op, in, p, out)();
   }
 }
 

@@ -15,7 +15,7 @@ template <class Arch, class Op, class Cache>
 void decode_rows(engine, cpu_bf16_products<Arch> const& exec, Op const& op, Cache const& cache, problem_shape const& p,
                  outputs<Op, bfloat16> const& out) {
   if constexpr (require_bf16_products<Arch, bf16_instructions>())
-    decode_stored<bf16_products>(of_tensors(exec), op, cache, p, out);
+    decode_stored<bf16_products>(cpu_like<bfloat16>(exec), op, cache, p, out);
 }
 
 }  // namespace attune::exec_cpu

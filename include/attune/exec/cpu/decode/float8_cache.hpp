@@ -164,7 +164,7 @@ class float8_view {
 ///              number, and a quarter of the memory traffic.
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class E, class T = float, class Arch = xsimd::default_arch>
-struct cpu_float8_cache {
+struct cpu_float8_cache : cpu_threads {
   static_assert(std::is_same_v<E, float8_e4m3fn> || std::is_same_v<E, float8_e5m2>,
                 "attune: cpu_float8_cache<E> reads float8_e4m3fn or float8_e5m2");
   static_assert(std::is_same_v<T, float> || storage_only<T>,
@@ -183,13 +183,9 @@ struct cpu_float8_cache {
     return x;
   }();
 
-  int threads = 0;                               ///< as in cpu
-  thread_executor_ref executor = thread_pool{};  ///< provides the threads
-
+  using cpu_threads::cpu_threads;
   constexpr cpu_float8_cache() = default;
-  constexpr explicit cpu_float8_cache(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
-  /// Runs on the threads of another executor.
-  constexpr explicit cpu_float8_cache(cpu<T, Arch> const& like) : threads(like.threads), executor(like.executor) {}
+  constexpr explicit cpu_float8_cache(cpu<T, Arch> const& like) : cpu_threads(like) {}  ///< runs on its threads
 };
 
 namespace detail {
@@ -274,19 +270,11 @@ class converted_keys {
   std::array<std::vector<float>, field_count> rows_;
 };
 
-/// The same threads, for float arithmetic.
-template <class E, class T, class Arch>
-cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
-  cpu<float, Arch> to(exec.threads);
-  to.executor = exec.executor;
-  return to;
-}
-
 template <class E, class T, class Arch, class Op, class S>
 void forward_rows(engine, cpu_float8_cache<E, T, Arch> const& exec, Op const& op,
                   inputs<Op, float8_view<T, E>> const& in, problem_shape const& p, outputs<Op, S> const& out,
                   attune::detail::heads_served const&) {
-  stored_run<float8_view<T, E>, S, Arch, Op>(of_floats(exec), op, in, p, out)();
+  stored_run<float8_view<T, E>, S, Arch, Op>(cpu_like<float>(exec), op, in, p, out)();
 }
 
 template <class Op, class View>
@@ -305,7 +293,7 @@ void decode_rows(engine, cpu_float8_cache<E, T, Arch> const& exec, Op const& op,
   converted_keys<Op, float8_view<T, E>> const keys(cache.in, pages_of(cache), resident(), p,
                                                    decode_tiling<float, Arch>::block);
   attune::detail::rounded_once(
-      out, [&](outputs<Op, float> const& wide) { decode_from(of_floats(exec), op, keys, p, wide); });
+      out, [&](outputs<Op, float> const& wide) { decode_from(cpu_like<float>(exec), op, keys, p, wide); });
 }
 
 }  // namespace exec_cpu

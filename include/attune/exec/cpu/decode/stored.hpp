@@ -58,7 +58,7 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Cache const& cache, p
     widened_resident<Op, tensor<S const>> const resident(keys.resident());
     stored_keys<Op, S, std::remove_const_t<decltype(keys)>> const stored(keys, resident(), p,
                                                                          decode_tiling<float, Arch>::block);
-    decode_from<Products>(of_floats(exec), op, stored, p, wide);
+    decode_from<Products>(cpu_like<float>(exec), op, stored, p, wide);
   });
 }
 template <storage_only S, class Arch, class Op, class Cache, class T>

@@ -160,7 +160,7 @@ class stored_run {
 template <storage_only S, class Arch, class Op, class T>
 void forward_rows(engine, cpu<S, Arch> const& exec, Op const& op, inputs<Op, tensor<S const>> const& in,
                   problem_shape const& p, outputs<Op, T> const& out, attune::detail::heads_served const&) {
-  stored_run<tensor<S const>, T, Arch, Op>(of_floats(exec), op, in, p, out)();
+  stored_run<tensor<S const>, T, Arch, Op>(cpu_like<float>(exec), op, in, p, out)();
 }
 
 }  // namespace exec_cpu

@@ -12,6 +12,7 @@
 #include <support/cope.hpp>
 #include <support/weight_gates.hpp>
 
+#include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
 
 namespace attune::test {

@@ -20,7 +20,7 @@ void save_rows(engine, cpu_bf16_products<Arch, float, Unit> const& exec, Op cons
     Unit::enter(out != nullptr ? "forward_and_save" : "vjp");
     outputs<Op, float> const nowhere{.out = {}};
     stored_run<tensor<float const>, float, Arch, Op, pair_tile<Arch, Op, Unit>> const run(
-        of_tensors(exec), op, in, p, out != nullptr ? *out : nowhere);
+        cpu_like<float>(exec), op, in, p, out != nullptr ? *out : nowhere);
     run.stream([&](auto& tile, auto const& memory) {
       if (out != nullptr) run.finish(tile, memory);
       keep_rows<Op>(tile, rows, out != nullptr);
@@ -35,7 +35,7 @@ void vjp_rows(engine, cpu_bf16_products<Arch, float, Unit> const& exec, Op const
               attune::detail::gradient_views<float> const& to, attune::detail::heads_served const& serves) {
   if constexpr (require_bf16_products<Arch, Unit>()) {
     Unit::enter("vjp");
-    fused_vjp<pair_products<Unit>>(of_tensors(exec), op, in, p, saved, d, serves, to);
+    fused_vjp<pair_products<Unit>>(cpu_like<float>(exec), op, in, p, saved, d, serves, to);
   }
 }
 

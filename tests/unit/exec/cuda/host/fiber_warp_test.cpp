@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <attune/exec/cuda/host/fiber_warp.hpp>
 #include <attune/exec/cuda/warp/vocabulary.hpp>
-#include <attune/testing/warp/fiber_warp.hpp>
 
 namespace attune::testing {
 namespace {

@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
+#include <attune/exec/cuda/host/host_warp.hpp>
 #include <attune/exec/cuda/run.hpp>
 #include <attune/exec/cuda/tile/forward_tile.hpp>
-#include <attune/testing/warp/host_warp.hpp>
 
 namespace attune::testing {
 

@@ -6,8 +6,8 @@
 // gets stuck.
 #pragma once
 
-#include <attune/testing/warp/fiber_block.hpp>
-#include <attune/testing/warp/host_warp.hpp>
+#include <attune/exec/cuda/host/fiber_block.hpp>
+#include <attune/exec/cuda/host/host_warp.hpp>
 
 namespace attune::testing {
 

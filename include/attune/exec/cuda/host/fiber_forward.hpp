@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <attune/core/error.hpp>
-#include <attune/testing/warp/fiber_warp.hpp>
-#include <attune/testing/warp/forward.hpp>
+#include <attune/exec/cuda/host/fiber_warp.hpp>
+#include <attune/exec/cuda/host/forward.hpp>
 
 namespace attune::testing {
 

@@ -10,9 +10,9 @@
 
 #include <doctest/doctest.h>
 
+#include <attune/exec/cuda/host/fiber_forward.hpp>
 #include <attune/operators/presets.hpp>
 #include <attune/policies.hpp>
-#include <attune/testing/warp/fiber_forward.hpp>
 
 namespace attune::testing {
 namespace {

@@ -36,7 +36,8 @@ ATTUNE_NOINLINE void draw_numbers(T* to, std::uint64_t seed, tile_place const& a
   }
 }
 
-/// The same for the rows of decode, [row][key]. Padded with 0 to whole batches. Lanes are groups of four neighboring keys.
+/// The same for the rows of decode, [row][key], padded with 0 to whole batches. Lanes are groups of four neighboring
+/// keys.
 template <class T, class Arch>
 ATTUNE_NOINLINE void draw_decode_numbers(T* to, std::uint64_t seed, decode_place const& at,
                                          key_block_place const& keys) {

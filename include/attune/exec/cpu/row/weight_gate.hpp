@@ -327,8 +327,9 @@ void gate_moving_weights(Any const&...) {}
 template <class T, class Arch, class Op>
 using share_sums = std::conditional_t<pair_planes<Op>::factored_share, factor_sums<T, Arch>, plain_sums<T, Arch>>;
 
-/// In decode: multiplies the weights of a block by their factors, in place. With a uniform share, the factors replace the gate's numbers. Pairs that are not seen keep the weight 0. `plane`: elements of a buffer,
-/// [row][key]. seen[r]: a bit for each key that row r sees.
+/// In decode: multiplies the weights of a block by their factors, in place. With a uniform share, the factors replace
+/// the gate's numbers. Pairs that are not seen keep the weight 0. `plane`: elements of a buffer, [row][key]. seen[r]: a
+/// bit for each key that row r sees.
 template <class T, class Arch, class Op, class Bound>
 ATTUNE_NOINLINE void gate_decode_weights(Op const& op, Bound const* bound, T* pairs, index_t plane,
                                          std::uint64_t const* seen, decode_place const& at, key_block_place const& keys)

@@ -4,7 +4,7 @@
 //   S[row][key]    = sum_d K[key][d] Q[row][d]                  K, Q as they are stored
 //   O[row][dv]    += sum_key P[row][key] V[key][dv]             V as it is stored, P rounded to bf16
 //
-// The products of decode/products.hpp on pairs of bf16 numbers: nothing is widened. Two keys share a vector, which
+// The products of products/few_rows.hpp on pairs of bf16 numbers: nothing is widened. Two keys share a vector, which
 // halves the number of sums over lanes. The rows of V of two neighboring keys are interleaved once for all rows of P.
 // Weights in two parts (the rounded weight and the rest) would be off by 2^-17 instead of 2^-8, but everything would
 // take a quarter longer (docs/lab/performance.md).

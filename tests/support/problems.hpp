@@ -21,6 +21,7 @@ namespace attune::test {
 
 using instances::array;
 using instances::backend;
+using instances::bounds;
 using instances::entry;
 using instances::options;
 using instances::problem;

@@ -24,6 +24,7 @@
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/split.hpp>
 
+#include "bounds.hpp"
 #include "digits.hpp"
 #include "policies.hpp"
 #include "registry.hpp"
@@ -183,6 +184,9 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
         if constexpr (has(backend::cpu_double)) return detail::run_cpu<double>(made, p, o);
     }
     throw std::logic_error("no such backend in this program");
+  };
+  e.bounds = [make](problem const& p, backend of) {
+    return detail::bounds_of(make(parameter_source(p), detail::mask_of(p)), p, of);
   };
   auto const names = detail::names_of_slots(probe, recorded);
   e.vjp = [make, described, names](problem const& p, backend on, cotangent const& by, options const& o) {

@@ -57,6 +57,11 @@ struct result {
   array row_sum;                  ///< (B, H, Lq, 1), the sum of the weights, in the digits of the executor
 };
 
+/// How far each number of a result may be from the exact one; infinite where nothing is promised.
+struct bounds {
+  array out, lse, ground_weight, threshold, average;
+};
+
 /// Gradients of a scalar objective by the outputs: shaped like them, empty ones are zero.
 struct cotangent {
   array out, lse, ground_weight;
@@ -104,6 +109,8 @@ struct entry {
   std::vector<std::string> tables;      ///< required tables
   bool has_lse = false, has_ground_weight = false, has_ground_value = false, has_threshold = false;
   std::function<result(problem const&, backend, options const&)> run;
+  /// The certified bounds of a run on this backend (tests/instances/bounds.hpp).
+  std::function<instances::bounds(problem const&, backend)> bounds;
   std::function<gradients(problem const&, backend, cotangent const&, options const&)> vjp;
   /// Of a candidate set, which has no lse: the VJP of the same operator with softmax, by the reference in double.
   std::function<gradients(problem const&, cotangent const&)> softmax_vjp;

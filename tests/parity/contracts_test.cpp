@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/affine_row.hpp"
 #include "../support/everywhere.hpp"
 
 namespace attune::test {
@@ -114,18 +115,19 @@ TEST_CASE("contract: no visible key, for no key exists") {
 double weight_of_only_key(policies const& what, problem const& p, dimensions const& n, result const& r, index b,
                           index h, index i, double a) {
   auto const row = [&](char const* name) { return parameter(p, name, n.heads, b, h, i, 0); };
+  auto const sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   if (what.affine()) {
-    auto const x = detail::affine_of(what, p, n, r, b, h, i);
+    auto const x = affine_of(what, p, n, r, b, h, i);
     return x.alpha + x.share / x.keys;
   }
   if (what.adjusted()) return what.is("adjusted_product") ? a : what.is("adjusted_with_zero") && a > 0 ? 1 : 0;
-  if (what.is("sigmoid")) return detail::sigmoid(a + row("sig_bias"));  // -log K is 0
+  if (what.is("sigmoid")) return sigmoid(a + row("sig_bias"));  // -log K is 0
   if (what.is("exponential")) return std::exp(a);
   if (what.is("relu") || what.is("mean_relu")) return std::fmax(a, 0);
   if (what.is("normalized_relu")) return a > 0 ? 1 : 0;
   if (what.is("centered_relu")) return 0;
   if (what.grounded()) return std::exp(a - 1e4);
-  if (what.sink() || what.off_by_one()) return detail::sigmoid(a - row("sink"));
+  if (what.sink() || what.off_by_one()) return sigmoid(a - row("sink"));
   return 1;
 }
 
@@ -155,7 +157,7 @@ TEST_CASE("contract: one visible key") {
           CHECK_MESSAGE(std::fabs(at(exact.weights, n, bb, h, i, j) - w) <= 1e-14 * (1 + std::fabs(w)),
                         where << ", w is not " << w);
         });
-        comparison const c = check(e, p, n, b, r, exact);
+        comparison const c = check(e, p, b, r, exact);
         CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
       });
 }
@@ -217,7 +219,7 @@ TEST_CASE("contract: some logits -inf") {
     each_row(n, [&](index bb, index h, index i) {
       double expected = 0, slack = 0;
       if (what.affine()) {  // the uniform share remains
-        auto const x = detail::affine_of(what, p, n, exact, bb, h, i);
+        auto const x = affine_of(what, p, n, exact, bb, h, i);
         expected = x.share / x.keys;
         slack = 64 * accuracy_of(b).eps * (std::fabs(x.average) + std::fabs(x.alpha) + 1) / x.keys;
       }
@@ -225,13 +227,13 @@ TEST_CASE("contract: some logits -inf") {
         leaks += off(i, j) && !(std::fabs(at(r.out, n, bb, h, i, j) - expected) <= slack) ? 1 : 0;
     });
     CHECK_MESSAGE(leaks == 0, where << ": keys of logit -inf with a weight: " << leaks);
-    comparison c = check(e, p, n, b, r, exact);
+    comparison c = check(e, p, b, r, exact);
     CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
     // Where K plays no role such a key might as well be masked: no extreme, no candidate, no mass.
     if (what.length_scale != "none" || !(what.normalizer == "softmax" || what.adjusted() || what.candidates())) return;
     problem removed = p;
     set_mask(removed, 1, 1, n.queries, n.keys, [&](index, index, index i, index j) { return !off(i, j); });
-    c = check(e, removed, n, b, r, e.run(removed, backend::reference_double, {}));
+    c = check(e, removed, b, r, e.run(removed, backend::reference_double, {}));
     CHECK_MESSAGE(c.failure.empty(), where << ", masked instead: " << c.failure);
   });
 }
@@ -284,7 +286,7 @@ TEST_CASE("contract: +inf or NaN logit at a visible key") {
                                                                                                        : poisoned::all,
                             [&](index, index h, index i) { return h == 1 && i == n.queries - 1; });
             if (map_stays && what.is("sigmoid")) {
-              comparison const c = check(e, broken, n, b, after, e.run(broken, backend::reference_double, {}));
+              comparison const c = check(e, broken, b, after, e.run(broken, backend::reference_double, {}));
               CHECK_MESSAGE(c.failure.empty(), here << ": " << c.failure);
               double const out = at(after.out, n, 0, 1, n.queries - 1);
               CHECK_MESSAGE(std::isfinite(out), here << ": a weight of 1 leaves out finite");

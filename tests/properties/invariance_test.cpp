@@ -46,7 +46,7 @@ TEST_CASE("the order of keys does not matter") {
       for (std::size_t j = order.size(); j > 1; --j)
         std::swap(order[j - 1], order[to_size(random.between(0, static_cast<index>(j) - 1))]);
       comparison const c =
-          check(e, p, n, b, e.run(permute_keys(p, n, order), b, {}), e.run(p, backend::reference_double, {}));
+          check(e, p, b, e.run(permute_keys(p, n, order), b, {}), e.run(p, backend::reference_double, {}));
       CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
     });
   }
@@ -71,7 +71,7 @@ TEST_CASE("keys split anywhere and merged in any order give the same row") {
       how.tree_seed = random.bits();
       result merged = s.op->run(s.p, b, how);
       merged.average = whole.average;  // a parameter of the whole: nothing to merge
-      bounds bound = bounds_of(*s.op, s.p, s.n, whole, accuracy_of(b));
+      bounds bound = s.op->bounds(s.p, b);
       if (policies_of(*s.op).is(
               "top_k"))  // a kept key whose weight underflows may be gone from a part: the cut is then unknown
         each_row(s.n, [&](index bb, index h, index i) {
@@ -108,7 +108,6 @@ TEST_CASE("a common shift of scores, and of gamma where there is one") {
         for (double& x : shifted.tensors["scores"].data) x += c;
         if (has_gamma)
           for (double& x : shifted.parameters["gamma"].data) x += c;
-        result const exact = e.run(shifted, backend::reference_double, {});
         result wanted = expected;
         for (double& x : wanted.lse.data) x += c;
         each_row(n, [&](index bb, index h, index i) {  // a threshold is (alpha - 1) a less something
@@ -118,7 +117,7 @@ TEST_CASE("a common shift of scores, and of gamma where there is one") {
                                                             : 1;
           element(wanted.threshold, n.heads, bb, h, i) += rate * c;
         });
-        comparison const r = compare(e.run(shifted, b, {}), wanted, bounds_of(e, shifted, n, exact, accuracy_of(b)));
+        comparison const r = compare(e.run(shifted, b, {}), wanted, e.bounds(shifted, b));
         CHECK_MESSAGE(r.failure.empty(), where << ", shift " << c << ": " << r.failure);
       }
     });

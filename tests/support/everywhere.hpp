@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "tolerance.hpp"
+#include "comparison.hpp"
 
 namespace attune::test {
 
@@ -84,10 +84,9 @@ inline void make_values_identity(problem& p, dimensions& n) {
   if (p.tensors.count("output_gate")) p.tensors["output_gate"] = make_array({n.batch, n.heads, n.queries, 1}, infinity);
 }
 
-/// A result and the result it has to agree with, within the bounds of the latter.
-inline comparison check(entry const& e, problem const& p, dimensions const& n, backend b, result const& got,
-                        result const& reference) {
-  return compare(got, reference, bounds_of(e, p, n, reference, accuracy_of(b)));
+/// A result and the result it has to agree with, within the bounds of problem p.
+inline comparison check(entry const& e, problem const& p, backend b, result const& got, result const& reference) {
+  return compare(got, reference, e.bounds(p, b));
 }
 
 }  // namespace attune::test

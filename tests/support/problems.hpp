@@ -21,6 +21,7 @@ namespace attune::test {
 
 using instances::array;
 using instances::backend;
+using instances::bounds;
 using instances::entry;
 using instances::options;
 using instances::problem;
@@ -37,7 +38,7 @@ inline bool contains(std::vector<std::string> const& names, std::string_view nam
 
 /// The policies that a registry name spells.
 struct policies {
-  bool given = false, alibi = false, softcap = false;
+  bool given = false, softcap = false;
   std::string kernel, length_scale, gate, normalizer, post;
   std::vector<std::string> terms;  ///< of the kernel: dot+alibi|softcap has two
 
@@ -81,7 +82,7 @@ inline policies policies_of(entry const& e) {
       slot.back() += c;
   }
   slot.resize(5);
-  policies what{false, false, false, slot[0], slot[1], slot[2], slot[3], slot[4], {""}};
+  policies what{false, false, slot[0], slot[1], slot[2], slot[3], slot[4], {""}};
   for (char c : slot[0].substr(0, slot[0].find('|'))) {
     if (c == '+')
       what.terms.emplace_back();
@@ -89,7 +90,6 @@ inline policies policies_of(entry const& e) {
       what.terms.back() += c;
   }
   what.given = what.has("given");
-  what.alibi = what.has("alibi");
   what.softcap = slot[0].find("|softcap") != std::string::npos;
   return what;
 }

@@ -198,7 +198,8 @@ class row_bounds : row_reader<Op> {
     }
   }
 
-  /// w = p f, f = (a - low) / (high - low).
+  /// w = p f, f = (a - low) / (high - low). Kernels in one pass sum p (a - max a) v and p v, since the ends come last:
+  /// both lengths of a - low = (a - max a) + (max a - low) count.
   template <class Bound>
   void adjusted(Bound const& f) {
     std::size_t const n_keys = seen_.keys.size();
@@ -214,15 +215,16 @@ class row_bounds : row_reader<Op> {
       mean += p[k] * (delta_[k] + eps_ * (3 + magnitude(seen_.logits[k] - weighed_.reference)));
     }
     double const sums = eps_ * (n + 8), size = magnitude(ends.low) + magnitude(ends.high);
-    std::vector<double> bound(n_keys, 0);
+    std::vector<double> bound(n_keys, 0), terms(n_keys, 0);
     for (std::size_t k = 0; k < n_keys; ++k) {
       if (p[k] == 0) continue;
       double const a = seen_.logits[k], own = delta_[k] + eps_ * (3 + magnitude(a - weighed_.reference));
       double const place = range == 0 ? 0 : 1 / range;
       double const places = 2 * place * (delta_[k] + 2 * largest + eps_ * (magnitude(a) + size + range));
       bound[k] = magnitude(weighed_.weights[k]) * grown(own + mean) * (own + mean + sums) + p[k] * places;
+      terms[k] = p[k] * place * (magnitude(weighed_.highest - a) + magnitude(weighed_.highest - ends.low));
     }
-    add_weights(bound);
+    add_weights(bound, terms);
     if constexpr (Op::has_lse)
       if (std::isfinite(weighed_.lse))
         lse_error_.add(mean + sums + eps_ * (2 * magnitude(weighed_.lse) + magnitude(weighed_.reference)));
@@ -270,22 +272,24 @@ class row_bounds : row_reader<Op> {
     }
     for (std::size_t n = 0; n < n_keys; ++n)
       bound[n] += weighed_.weights[n] * grown(total) * (total + eps_ * (double(n_keys) + 4));
-    add_weights(bound);
+    add_weights(bound, weighed_.weights);
   }
 
-  void add_weights(std::vector<double> const& bound) {
+  /// Adds the errors of the weights, and of sums whose terms are `terms` times the values.
+  void add_weights(std::vector<double> const& bound, std::vector<double> const& terms) {
     for (std::size_t d = 0; d < out_error_.size(); ++d) {
-      double size = 0, sum = 0;
+      double size = 0, sum = 0, summed = 0;
       for (std::size_t n = 0; n < bound.size(); ++n) {
         double const w = weighed_.weights[n];
         if (Op::has_threshold && w == 0 && bound[n] == 0) continue;
         sum += weighed(bound[n], value(n, d)) + weighed(w, value_error(n, d));
         size += weighed(w, value(n, d));
+        summed += weighed(terms[n], value(n, d));
         squares_[d] += weighed(w, value(n, d)) * weighed(w, value(n, d));
       }
       spread_[d] = size;
-      out_error_[d].add(sum + 2 * eps_ * size);
-      add_sum(out_error_[d], size);
+      out_error_[d].add(sum + 2 * eps_ * summed);
+      add_sum(out_error_[d], summed);
     }
   }
 

@@ -59,8 +59,7 @@ void check_sample(sample const& s, rank_plan plan, record& all) {
   ++all.cases;
   if (ranks().rank() != 0) return;
   result const reference = s.op->run(s.p, backend::reference_double, {});
-  comparison const out =
-      compare(got, reference, bounds_of(*s.op, s.p, s.n, reference, accuracy_of(backend::cpu_double)));
+  comparison const out = compare(got, reference, s.op->bounds(s.p, backend::cpu_double));
   gradient_reference beside(*s.op, s.p, d, s.n, s.seed);
   gradient_comparison const back = compare(by, backend::cpu_double, beside);
   all.outputs = std::fmax(all.outputs, out.worst);

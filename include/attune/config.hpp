@@ -67,6 +67,18 @@
 #define ATTUNE_INTRINSICS_END
 #endif
 
+/// 1 where AddressSanitizer checks this source, otherwise 0.
+#if defined(__SANITIZE_ADDRESS__)
+#define ATTUNE_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ATTUNE_ADDRESS_SANITIZER 1
+#endif
+#endif
+#if !defined(ATTUNE_ADDRESS_SANITIZER)
+#define ATTUNE_ADDRESS_SANITIZER 0
+#endif
+
 /// A program over tasks. On the host it is compiled once, whichever systems run it, by nvcc's host compiler too; on a
 /// device it is inlined into the kernel.
 #if defined(__CUDA_ARCH__)

@@ -102,8 +102,8 @@ class decode_sums {
   ATTUNE_NOINLINE decode_sums(problem_shape const& p, index_t most_rows, index_t buffers, index_t packed,
                               index_t copied)
       : p_(&p), plane_(most_rows * block), width_(tile::whole(p.value_width)), packed_(packed),
-        pairs_(buffers * plane_), copy_((std::max)(copied, block * width_)), sum_(most_rows * width_),
-        second_(has_second ? most_rows * width_ : 0), common_(uniform_share ? width_ : 0),
+        pairs_(buffers * plane_), copy_((std::max)(copied, arena<T>::template size_of<value_copies>(width_))),
+        sum_(most_rows * width_), second_(has_second ? most_rows * width_ : 0), common_(uniform_share ? width_ : 0),
         ones_(uniform_share ? block : 0) {
     if constexpr (uniform_share) std::fill_n(ones_.data(), block, T(1));
     if constexpr (factored_share) last_plane_ = buffers - 1;
@@ -129,7 +129,8 @@ class decode_sums {
         std::all_of(seen_.begin(), seen_.end(), [&](std::uint64_t x) { return x == lowest_bits(keys.n); });
     index_t const head = p_->group(at_.head, p_->value_heads);
     products::template with_rows<T, Arch>(
-        v, at_.b, head, keys.first, keys.n, copy_.data(), [&](auto const* values, index_t step) {
+        v, at_.b, head, keys.first, keys.n, arena<T>::template in<value_copies>(copy_.data(), width_).values,
+        [&](auto const* values, index_t step) {
           add(values, step, keys.n, by_all, pairs_.data(), sum_.data(), next);
           if constexpr (adjusted) add(values, step, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
           if constexpr (factored_share) {
@@ -191,6 +192,11 @@ class decode_sums {
   std::vector<std::uint64_t> seen_;  ///< for the current block: a bit per key, for each row
 
  private:
+  /// Values that are not whole batches of contiguous features.
+  struct value_copies {
+    T* values;
+    value_copies(arena<T>& from, index_t width) : values(from.take(block * width)) {}
+  };
   /// sum += weights V. Values that a row does not see may hold anything and are skipped: 0 * NaN would be NaN.
   template <class E>
   void add(E const* values, index_t step, index_t n, bool by_all, T const* weights, T* sum,

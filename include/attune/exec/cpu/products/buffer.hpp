@@ -4,10 +4,15 @@
 //   scratch for SIMD
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <new>
 
+#include <attune/config.hpp>
 #include <attune/core/tensor.hpp>
+#if ATTUNE_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace attune::exec_cpu {
 
@@ -18,9 +23,13 @@ constexpr index_t padded(index_t elements) {
   return (elements + unit - 1) / unit * unit;
 }
 
+/// The bytes behind each piece of an arena, whole cache lines. Under AddressSanitizer nothing may touch them,
+/// nor the padding before them: code that runs past its piece is reported.
+inline constexpr index_t arena_gap = ATTUNE_ADDRESS_SANITIZER ? 64 : 0;
+
 /// Hands out pieces of memory, one after the other. Code that uses memory describes it in one struct, constructed from
 /// an arena and whatever else the sizes depend on. Constructed from an arena without memory, the struct only counts its
-/// elements.
+/// elements. Other structs may be placed in the same memory later.
 template <class T>
 class arena {
  public:
@@ -28,8 +37,15 @@ class arena {
   explicit arena(T* memory) : next_(memory) {}
   T* take(index_t elements) {
     T* const piece = next_;
-    used_ += padded<T>(elements);
-    if (next_ != nullptr) next_ += padded<T>(elements);
+    index_t const room = padded<T>(elements) + arena_gap / index_t(sizeof(T));
+    used_ += room;
+    if (next_ != nullptr) {
+      next_ += room;
+#if ATTUNE_ADDRESS_SANITIZER
+      ASAN_UNPOISON_MEMORY_REGION(piece, std::size_t(elements) * sizeof(T));
+      ASAN_POISON_MEMORY_REGION(piece + elements, std::size_t(room - elements) * sizeof(T));
+#endif
+    }
     return piece;
   }
   index_t used() const { return used_; }

@@ -141,7 +141,8 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
                                    arena<T>::template in<copies_of<decltype(c)>>(copy_.data(), *p_));
     });
     weigh(keys);
-    gate_decode_weights<T, Arch, Op>(*op_, bound_.data(), pairs_.data(), plane_, seen_.data(), at_, keys);
+    if constexpr (Op::has_weight_gate)
+      gate_decode_weights<T, Arch, Op>(*op_, bound_.data(), pairs_.data(), plane_, seen_.data(), at_, keys);
     prefetch_range next;
     if constexpr (Op::uses(field::k))
       next = source_.template ahead<field::k>(at_.b, p_->group(at_.head, p_->key_heads), end, end + more);

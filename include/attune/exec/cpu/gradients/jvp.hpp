@@ -118,7 +118,7 @@ class directional_tile {
     masses<true>(scratch, tangents, 0, s.full_first, bits);
     masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
     masses<true>(scratch, tangents, s.full_last, s.n, bits);
-    gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
+    if constexpr (Op::has_weight_gate) gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
     [[maybe_unused]] constexpr index_t factors = types::planes::gate * types::pair_buffer;
     row_block<T> const values = values_of(tile_, call_->in, s.first, s.n, memory, first);
     add_values(tile_, values, s, scratch, bits, sum_);
@@ -281,13 +281,15 @@ class directional_tile {
   }
   /// Changes all sums to higher references, which do not move.
   void raise(batch const* higher) {
-    batch factor[vectors];
+    scale_of_sums<Op, batch> factor[vectors];
+    auto const scaled = [](D const& x, auto const& by) { return made<D>(x.value * by, x.tangent[0] * by); };
     for (int v = 0; v < vectors; ++v) {
       auto const same = higher[v] == reference_[v];  // also at +inf, where the difference is NaN
-      factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
+      factor[v] = scale_of_sums<Op, batch>(
+          math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v]))));
       reference_[v] = higher[v];
-      earned_[v] = earned_[v] * D(factor[v]);
-      ground_[v] = ground_[v] * D(factor[v]);
+      earned_[v] = scaled(earned_[v], factor[v]);
+      ground_[v] = scaled(ground_[v], factor[v]);
     }
     scale_rows<T, Arch>(sum_, tile_.p->value_width, factor);
     scale_rows<T, Arch>(sum_along_, tile_.p->value_width, factor);
@@ -304,25 +306,35 @@ class directional_tile {
 };
 
 /// The values of keys [first, first + n) after a value gate, and their tangents.
-template <class T, class Op>
+template <class T, class Arch, class Op>
 void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape const& p,
-                        lift<dual<T, 1>> const& numbers, index_t b, index_t h, index_t first, index_t n, T* to,
-                        T* to_along) {
-  using D = dual<T, 1>;
+                        lift<dual<xsimd::batch<T, Arch>, 1>> const& numbers, index_t b, index_t h, index_t first,
+                        index_t n, T* to, T* to_along) {
+  using batch = xsimd::batch<T, Arch>;
+  using D = dual<batch, 1>;
+  constexpr index_t lanes = tiling<T, Arch>::lanes;
   index_t const head = p.group(h, p.value_heads), width = p.value_width;
   auto const gate = op.value_gate.bind(attune::detail::any_query_row<D>(p, b, h, numbers));
-  auto const read = [&](tensor<T const> const& value, tensor<T const> const& along, index_t j, index_t d) {
-    auto const at = attune::detail::broadcast(value, b, head, j);
-    D x(attune::detail::element<T>(value, at, d));
-    if (!along.absent()) x.tangent[0] = attune::detail::element<T>(along, at, d);
-    return x;
-  };
-  for (index_t j = 0; j < n; ++j)
-    for (index_t d = 0; d < width; ++d) {
-      D const x =
-          read(c.in.v, c.along.v, first + j, d) * gate.factor(read(c.in.value_gate, c.along.value_gate, first + j, d));
-      to[j * width + d] = x.value;
-      to_along[j * width + d] = x.tangent[0];
+  for (index_t j = first; j < first + n; ++j)
+    for (index_t d = 0; d < width; d += lanes) {
+      index_t const some = (std::min)(lanes, width - d);
+      auto const read = [&](tensor<T const> const& x) {
+        alignas(64) T lane[lanes] = {};
+        for (index_t l = 0; l < some && !x.absent(); ++l)
+          lane[l] = attune::detail::element<T>(x, attune::detail::broadcast(x, b, head, j), d + l);
+        return batch::load_aligned(lane);
+      };
+      auto const moving = [&](tensor<T const> const& value, tensor<T const> const& along) {
+        D x(read(value));
+        x.tangent[0] = read(along);
+        return x;
+      };
+      D const x = moving(c.in.v, c.along.v) * gate.factor(moving(c.in.value_gate, c.along.value_gate));
+      alignas(64) T value[lanes], along[lanes];
+      x.value.store_aligned(value);
+      x.tangent[0].store_aligned(along);
+      std::copy_n(value, some, to + (j - first) * width + d);
+      std::copy_n(along, some, to_along + (j - first) * width + d);
     }
 }
 
@@ -334,7 +346,6 @@ directional_result<T> jvp_rows(engine, cpu<T, Arch> const& exec, Op const& op,
   using batch = typename tile::batch;
   attune::detail::materialized<Op, T> const fixed(op);
   attune::detail::moving_numbers<batch> const moving(fixed.op, direction);
-  attune::detail::moving_numbers<T> const moving_scalars(fixed.op, direction);
   moving_call<T, Op> const call{values, along, moving.tables_along};
   auto const rows = [&](index_t width) { return gradient_array<T>(shape{p.batch, p.heads, p.queries, width}); };
   directional_result<T> to{rows(p.value_width), rows(p.value_width), {}, {}, {}, {}};
@@ -347,8 +358,8 @@ directional_result<T> jvp_rows(engine, cpu<T, Arch> const& exec, Op const& op,
       },
       [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
         if constexpr (Op::has_value_gate)
-          gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first, memory.gated,
-                                memory.gated_along);
+          gate_moving_values<T, Arch>(fixed.op, call, p, moving.numbers(), b, h, first, last - first, memory.gated,
+                                      memory.gated_along);
         for (tile& t : tiles) t.accumulate(first, last, memory);
       },
       [&](tile& t, auto const&) { t.finish(to); });

@@ -319,10 +319,6 @@ ATTUNE_POINTWISE void gate_moving_weights(tile_rows<T, Arch, Op> const& tile, Mo
   }
 }
 
-/// The same without a weight gate: nothing.
-template <class... Any>
-void gate_moving_weights(Any const&...) {}
-
 /// The value sum of a uniform share.
 template <class T, class Arch, class Op>
 using share_sums = std::conditional_t<pair_planes<Op>::factored_share, factor_sums<T, Arch>, plain_sums<T, Arch>>;
@@ -358,7 +354,4 @@ ATTUNE_NOINLINE void gate_decode_weights(Op const& op, Bound const* bound, T* pa
     }
   }
 }
-template <class T, class Arch, class Op, class... Any>
-void gate_decode_weights(Any const&...) {}
-
 }  // namespace attune::exec_cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 #include <cmath>
+#include <cstring>
 #include <deque>
 #include <random>
 #include <string>
@@ -55,6 +56,34 @@ bool same_bits(directional_result<double> const& a, directional_result<double> c
          a.lse_along.values == b.lse_along.values && a.ground_weight_along.values == b.ground_weight_along.values;
 }
 
+/// How many outputs have other bits than those of forward().
+template <class Op>
+index_t differing_values(Op const& op, inputs<Op, moving_tensor<double>> const& moving,
+                         directional_result<double> const& got) {
+  auto const in = inputs_from<Op, tensor<double const>>([&](field f) {
+    tensor<double const> x;
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F))
+        if (F == f) x = member<F>(moving).value;
+    });
+    return x;
+  });
+  auto const rows = [](index_t features) { return gradient_array<double>({batch, heads, queries, features}); };
+  auto out = rows(value_width), lse = rows(1), ground = rows(1);
+  outputs<Op, double> to{.out = {out.values.data(), out.extents}};
+  if constexpr (Op::has_lse) to.lse.values = {lse.values.data(), lse.extents};
+  if constexpr (Op::has_ground_weight) to.ground_weight = {ground.values.data(), ground.extents};
+  forward(cpu<double>(1), op, in, to);
+  index_t n = 0;
+  auto const count = [&](std::vector<double> const& a, std::vector<double> const& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) n += std::memcmp(&a[i], &b[i], sizeof(double)) != 0;
+  };
+  count(out.values, got.out.values);
+  if constexpr (Op::has_lse) count(lse.values, got.lse.values);
+  if constexpr (Op::has_ground_weight) count(ground.values, got.ground_weight.values);
+  return n;
+}
+
 /// Everything moves, then every other tensor stands still.
 template <class Op>
 void compare(Op const& op) {
@@ -84,6 +113,7 @@ void compare(Op const& op) {
       if (!some) direction.tables.push_back({x.path(), table(m.draw(x.at->extents()))});
     auto const got = jvp(cpu<double>(1), op, moving, direction);
     CHECK(same_bits(got, jvp(cpu<double>(3), op, moving, direction)));
+    CHECK(differing_values(op, moving, got) == 0);
     auto const expected = jvp(reference<double>{}, op, dense, direction);
     double largest = 0, worst = 0, worst_value = 0;
     auto const note = [&](dual<double, 1> const& x, double value, double along) {
@@ -114,13 +144,14 @@ struct minus_distance {
   }
 };
 
-TEST_CASE("directional: the same derivatives as the reference") {
+TEST_CASE("directional: the same derivatives as the reference, and the bits of forward()") {
   memory m;
   auto const tables = [&](index_t rows, index_t columns) { return table(m.draw({1, heads, rows, columns})); };
   compare(attention(kernel::dot_product{0.7}, normalizer::sink{0.3}, mask::causal{}));
   compare(principled_attention({0.3, -0.2, 0.4}, mask::causal_window{20}));
   compare(attention(kernel::tempered_dot{1.5}, normalizer::affine<>{0.7, 0.6}, gate::sigmoid_output{},
                     gate::sigmoid_value{}));
+  compare(attention(kernel::dot_product{4.0}, gate::dropout{.rate = 0.3, .seed = 7}, mask::causal{}));
   compare(attention(kernel::bilinear{tables(1, width), 0.4}, normalizer::sigmoid{}));
   compare(
       attention(kernel::elliptical{tables(1, width), 0.01} + kernel::l2{} + kernel::elementwise<minus_distance>{0.3}));

@@ -59,9 +59,13 @@ class forward_tile {
         int const first = rows_.block.tile * C::rows + rows_.warp * (16 * C::mi);
         ATTUNE_UNROLL
         for (int part = 0; part < format::planes; ++part)
-          staged::negate(rows_.shared,
-                         memory::query(0) + part * memory::query_plane + rows_.warp * (16 * C::mi) * memory::row,
-                         [&](int n) { return rows_.record(rows_.row_at(first + n)).slope < 0; });
+          staged::negate(
+              rows_.shared, memory::query(0) + part * memory::query_plane + rows_.warp * (16 * C::mi) * memory::row,
+              [&](int n) {
+                return rows_
+                           .record({tile::smallest(first + n, rows_.call.rows - 1), rows_.block.group, rows_.call.pack})
+                           .slope < 0;
+              });
       }
     if constexpr (split) read_query_factors();
     if constexpr (holds_queries) {
@@ -72,13 +76,9 @@ class forward_tile {
       for (int a = 0; a < C::width / 16; ++a) W::ldmatrix4(held_[a], rows_.shared, engine::moved(from, a, 0), false);
     }
     int n = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    ATTUNE_ROLLED
     for (; n < plan.partial; ++n) step<true>(plan, n, total);
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    ATTUNE_ROLLED
     for (; n < total; ++n) step<false>(plan, n, total);
     sums_.finish(rows_);
   }
@@ -87,13 +87,11 @@ class forward_tile {
   ATTUNE_LANE void read_query_factors() {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::products; ++k) {
-      ATTUNE_UNROLL
-      for (int r = 0; r < R; ++r)
-        W::for_lanes([&](int l) {
-          group_row const at = rows_.row_of(r, l);
-          split_engine::set(factors_[k], r, l,
-                            rows_.call.query[k].factors_of(rows_.block.batch, at.head)[split_operand::place(at.query)]);
-        });
+      each_row<W, R>([&](int r, int l) {
+        group_row const at = rows_.row_of(r, l);
+        split_engine::set(factors_[k], r, l,
+                          rows_.call.query[k].factors_of(rows_.block.batch, at.head)[split_operand::place(at.query)]);
+      });
     }
   }
   template <bool Partial>
@@ -148,128 +146,99 @@ class forward_tile {
     constexpr bool gated = Op::has_weight_gate;
     A gate[gated ? C::mi : 1][gated ? blocks : 1][4];
     A high[R];
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r) W::for_lanes([&](int l) { W::at(high[r], l) = none; });
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int n = 0; n < blocks; ++n) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            int const r = 2 * i + e / 2;
-            bool const visible = sees(r, n, e, l);
-            float& a = W::at(s[0][i][n][e], l);
-            if constexpr (!facts::affine) {
-              F x[Op::contractions::size + 1];
-              int const j = t * C::bn + 8 * n + 2 * (l & 3) + e % 2;
-              rows_.contract(x, [&](int k) { return W::at(s[k][i][n][e], l); }, r, j, l);
-              a = float(W::at(sums_.f[r], l).logit(x, key<F>{F(float(j))}));
-              if constexpr (gated) {
-                group_row const at = rows_.row_of(r, l);
-                W::at(gate[i][n][e], l) = float(attune::detail::factor_of_pair(
-                    rows_.call.op, W::at(sums_.f[r], l), x, rows_.call.p, rows_.block.batch, at.head, at.query, j));
-              }
-            }
-            if (!visible) a = none;
-            if constexpr (facts::online) W::at(high[r], l) = ::fmaxf(W::at(high[r], l), a);  // drops a NaN
-            if constexpr (facts::range)
-              if (a != none && a < W::at(sums_.lowest[r], l)) W::at(sums_.lowest[r], l) = a;
-          });
+    each_row<W, R>([&](int r, int l) { W::at(high[r], l) = none; });
+    each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
+      int const r = 2 * i + e / 2;
+      bool const visible = sees(r, n, e, l);
+      float& a = W::at(s[0][i][n][e], l);
+      if constexpr (!facts::affine) {
+        F x[Op::contractions::size + 1];
+        int const j = t * C::bn + 8 * n + 2 * (l & 3) + e % 2;
+        rows_.contract(x, [&](int k) { return W::at(s[k][i][n][e], l); }, r, j, l);
+        a = float(W::at(sums_.f[r], l).logit(x, key<F>{F(float(j))}));
+        if constexpr (gated) {
+          group_row const at = rows_.row_of(r, l);
+          W::at(gate[i][n][e], l) = float(attune::detail::factor_of_pair(
+              rows_.call.op, W::at(sums_.f[r], l), x, rows_.call.p, rows_.block.batch, at.head, at.query, j));
+        }
       }
-    }
+      if (!visible) a = none;
+      if constexpr (facts::online) W::at(high[r], l) = ::fmaxf(W::at(high[r], l), a);  // drops a NaN
+      if constexpr (facts::range)
+        if (a != none && a < W::at(sums_.lowest[r], l)) W::at(sums_.lowest[r], l) = a;
+    });
     if constexpr (facts::online) sums_.raise(high);
 
     // masses
     A sum[R], below[R], m[R], offset[R], unit[fills ? R : 1];  // unit: the mass of a key at the ground's level
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r)
-      W::for_lanes([&](int l) {
-        W::at(sum[r], l) = W::at(below[r], l) = 0.f;
-        if constexpr (!facts::affine)
-          W::at(m[r], l) = W::at(sums_.reference[r], l);
-        else if constexpr (needs_logits)
-          W::at(m[r], l) = W::at(sums_.level[r], l) - W::at(sums_.gap[r], l) * approximate::ln2;
-        if constexpr (!facts::affine) W::at(offset[r], l) = -W::at(m[r], l) * approximate::log2e;
-        if constexpr (fills) {
-          float const g = float(W::at(sums_.f[r], l).normalizer.lowest_reference());
-          float log_of_unit;
-          if constexpr (facts::affine)
-            log_of_unit = approximate::fma(g - W::at(sums_.level[r], l), approximate::log2e, W::at(sums_.gap[r], l));
-          else
-            log_of_unit = approximate::fma(g, approximate::log2e, W::at(offset[r], l));
-          // Of a level of +inf, which is the reference then, the mass is 1.
-          W::at(unit[r], l) = g == -none ? 1.f : approximate::ex2(log_of_unit);
-        }
-      });
-    A moment[facts::range ? C::mi : 1][facts::range ? blocks : 1][4];
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int n = 0; n < blocks; ++n) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            int const r = 2 * i + e / 2;
-            bool const visible = sees(r, n, e, l);
-            float& a = W::at(s[0][i][n][e], l);
-            float const raw = a;
-            [[maybe_unused]] F logit = raw;
-            if constexpr (needs_logits)
-              logit = approximate::fma(W::at(sums_.scale[r], l), raw * approximate::ln2, W::at(sums_.level[r], l));
-            float w;
-            if constexpr (facts::range)
-              w = approximate::ex2((raw - W::at(m[r], l)) * approximate::log2e);
-            else if constexpr (facts::fused && facts::affine)
-              w = approximate::ex2(approximate::fma(raw, W::at(sums_.scale[r], l), W::at(sums_.gap[r], l)));
-            else if constexpr (facts::fused)
-              w = approximate::ex2(approximate::fma(raw, approximate::log2e, W::at(offset[r], l)));
-            else
-              w = float(W::at(sums_.f[r], l).normalizer.earned(logit, F(W::at(m[r], l))));
-            if constexpr (facts::is.ground_mass) {
-              float g;
-              if constexpr (fills)
-                g = ::fmaxf(W::at(unit[r], l) - w, 0.f);  // 0 where w is NaN; the row is NaN by its earned mass
-              else
-                g = float(W::at(sums_.f[r], l).normalizer.ground(logit, F(W::at(m[r], l))));
-              if (!visible) g = 0.f;
-              W::at(below[r], l) += g;
-            }
-            if (!visible) w = 0.f;
-            W::at(sum[r], l) += w;
-            if constexpr (facts::range) W::at(moment[i][n][e], l) = raw == none ? 0.f : w * (raw - W::at(m[r], l));
-            if constexpr (gated) {
-              w *= visible ? W::at(gate[i][n][e], l) : 0.f;
-              if constexpr (facts::range) W::at(moment[i][n][e], l) *= visible ? W::at(gate[i][n][e], l) : 0.f;
-            }
-            a = w;
-          });
+    each_row<W, R>([&](int r, int l) {
+      W::at(sum[r], l) = W::at(below[r], l) = 0.f;
+      if constexpr (!facts::affine)
+        W::at(m[r], l) = W::at(sums_.reference[r], l);
+      else if constexpr (needs_logits)
+        W::at(m[r], l) = W::at(sums_.level[r], l) - W::at(sums_.gap[r], l) * approximate::ln2;
+      if constexpr (!facts::affine) W::at(offset[r], l) = -W::at(m[r], l) * approximate::log2e;
+      if constexpr (fills) {
+        float const g = float(W::at(sums_.f[r], l).normalizer.lowest_reference());
+        float log_of_unit;
+        if constexpr (facts::affine)
+          log_of_unit = approximate::fma(g - W::at(sums_.level[r], l), approximate::log2e, W::at(sums_.gap[r], l));
+        else
+          log_of_unit = approximate::fma(g, approximate::log2e, W::at(offset[r], l));
+        // Of a level of +inf, which is the reference then, the mass is 1.
+        W::at(unit[r], l) = g == -none ? 1.f : approximate::ex2(log_of_unit);
       }
-    }
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r)
-      W::for_lanes([&](int l) {
-        W::at(sums_.earned[r], l) += W::at(sum[r], l);
-        if constexpr (facts::is.ground_mass) W::at(sums_.ground[r], l) += W::at(below[r], l);
-      });
+    });
+    A moment[facts::range ? C::mi : 1][facts::range ? blocks : 1][4];
+    each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
+      int const r = 2 * i + e / 2;
+      bool const visible = sees(r, n, e, l);
+      float& a = W::at(s[0][i][n][e], l);
+      float const raw = a;
+      [[maybe_unused]] F logit = raw;
+      if constexpr (needs_logits)
+        logit = approximate::fma(W::at(sums_.scale[r], l), raw * approximate::ln2, W::at(sums_.level[r], l));
+      float w;
+      if constexpr (facts::range)
+        w = approximate::ex2((raw - W::at(m[r], l)) * approximate::log2e);
+      else if constexpr (facts::fused && facts::affine)
+        w = approximate::ex2(approximate::fma(raw, W::at(sums_.scale[r], l), W::at(sums_.gap[r], l)));
+      else if constexpr (facts::fused)
+        w = approximate::ex2(approximate::fma(raw, approximate::log2e, W::at(offset[r], l)));
+      else
+        w = float(W::at(sums_.f[r], l).normalizer.earned(logit, F(W::at(m[r], l))));
+      if constexpr (facts::is.ground_mass) {
+        float g;
+        if constexpr (fills)
+          g = ::fmaxf(W::at(unit[r], l) - w, 0.f);  // 0 where w is NaN; the row is NaN by its earned mass
+        else
+          g = float(W::at(sums_.f[r], l).normalizer.ground(logit, F(W::at(m[r], l))));
+        if (!visible) g = 0.f;
+        W::at(below[r], l) += g;
+      }
+      if (!visible) w = 0.f;
+      W::at(sum[r], l) += w;
+      if constexpr (facts::range) W::at(moment[i][n][e], l) = raw == none ? 0.f : w * (raw - W::at(m[r], l));
+      if constexpr (gated) {
+        w *= visible ? W::at(gate[i][n][e], l) : 0.f;
+        if constexpr (facts::range) W::at(moment[i][n][e], l) *= visible ? W::at(gate[i][n][e], l) : 0.f;
+      }
+      a = w;
+    });
+    each_row<W, R>([&](int r, int l) {
+      W::at(sums_.earned[r], l) += W::at(sum[r], l);
+      if constexpr (facts::is.ground_mass) W::at(sums_.ground[r], l) += W::at(below[r], l);
+    });
     add<Partial>(sums_.o, s[0], seen, t, slot, infinite);
     if constexpr (facts::range) {
       add<Partial>(sums_.second, moment, seen, t, slot, infinite);
     } else if constexpr (facts::second) {  // the plain sum of visible values
-      ATTUNE_UNROLL
-      for (int i = 0; i < C::mi; ++i) {
-        ATTUNE_UNROLL
-        for (int n = 0; n < blocks; ++n) {
-          ATTUNE_UNROLL
-          for (int e = 0; e < 4; ++e)
-            W::for_lanes([&](int l) {
-              float x = sees(2 * i + e / 2, n, e, l) ? 1.f : 0.f;
-              if constexpr (gated)
-                if (x != 0.f) x = W::at(gate[i][n][e], l);
-              W::at(s[0][i][n][e], l) = x;
-            });
-        }
-      }
+      each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
+        float x = sees(2 * i + e / 2, n, e, l) ? 1.f : 0.f;
+        if constexpr (gated)
+          if (x != 0.f) x = W::at(gate[i][n][e], l);
+        W::at(s[0][i][n][e], l) = x;
+      });
       add<Partial>(sums_.second, s[0], seen, t, slot, infinite);
     }
   }
@@ -282,11 +251,9 @@ class forward_tile {
         ATTUNE_UNROLL
         for (int r = 0; r < R; ++r)
           visible[r] = Partial ? seen[r] : W::each_lane([](int) { return ~std::uint32_t(0); });
-        unsigned char const* const from =
-            rows_.call.value.rows(rows_.block.batch,
-                                  rows_.head_of(rows_.call.value, rows_.block.group * rows_.call.pack)) +
-            t * C::bn * rows_.call.value.position;
-        split_engine::add_infinite(to, w, visible, rows_.shared, memory::value_factors(slot), rows_.call.value, from);
+        auto const& values = rows_.call.value;
+        split_engine::add_infinite(to, w, visible, rows_.shared, memory::value_factors(slot), values,
+                                   rows_.rows_of(values) + t * C::bn * values.position);
       }
       split_engine::add(to, w, rows_.shared, memory::value(slot), memory::value_factors(slot));
     } else {

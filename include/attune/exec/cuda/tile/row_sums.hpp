@@ -35,47 +35,36 @@ class row_sums {
 
   /// The rows before any key. Returns whether a slope is negative.
   ATTUNE_LANE of<bool> start(tile const& rows) {
-    of<bool> negative;
-    W::for_lanes([&](int l) { W::at(negative, l) = false; });
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r)
-      W::for_lanes([&](int l) {
-        row_record<Op> const& x = rows.record(rows.row_of(r, l));
-        __builtin_memcpy(&W::at(f[r], l), &x.bound, sizeof(bound));
-        if constexpr (facts::affine) {
-          W::at(scale[r], l) = ::fabsf(x.slope) * approximate::log2e;
-          W::at(gap[r], l) = first_gap(x);
-        } else {
-          W::at(reference[r], l) = x.reference;
-        }
-        if constexpr (needs_level) W::at(level[r], l) = x.level;
-        W::at(earned[r], l) = 0.f;
-        if constexpr (is.ground_mass) W::at(ground[r], l) = 0.f;
-        if constexpr (facts::range) W::at(lowest[r], l) = attune::detail::limits<float>::infinity;
-        W::at(negative, l) = W::at(negative, l) || x.slope < 0;
-      });
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int d = 0; d < columns; ++d) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e) {
-          W::for_lanes([&](int l) { W::at(o[i][d][e], l) = 0.f; });
-          if constexpr (facts::second) W::for_lanes([&](int l) { W::at(second[i][d][e], l) = 0.f; });
-        }
+    of<bool> negative = W::each_lane([](int) { return false; });
+    each_row<W, R>([&](int r, int l) {
+      row_record<Op> const& x = rows.record(rows.row_of(r, l));
+      __builtin_memcpy(&W::at(f[r], l), &x.bound, sizeof(bound));
+      if constexpr (facts::affine) {
+        W::at(scale[r], l) = ::fabsf(x.slope) * approximate::log2e;
+        W::at(gap[r], l) = first_gap(x);
+      } else {
+        W::at(reference[r], l) = x.reference;
       }
-    }
+      if constexpr (needs_level) W::at(level[r], l) = x.level;
+      W::at(earned[r], l) = 0.f;
+      if constexpr (is.ground_mass) W::at(ground[r], l) = 0.f;
+      if constexpr (facts::range) W::at(lowest[r], l) = attune::detail::limits<float>::infinity;
+      W::at(negative, l) = W::at(negative, l) || x.slope < 0;
+    });
+    each_number<W, C::mi, columns>([&](int i, int d, int e, int l) {
+      W::at(o[i][d][e], l) = 0.f;
+      if constexpr (facts::second) W::at(second[i][d][e], l) = 0.f;
+    });
     return negative;
   }
 
   /// Makes the masses relative to the new maxima.
-  ATTUNE_LANE void raise(A (&high)[R]) {
+  ATTUNE_LANE void raise(A const (&high)[R]) {
     A factor[R], rise[R];
-    of<bool> moved;
-    W::for_lanes([&](int l) { W::at(moved, l) = false; });
+    of<bool> moved = W::each_lane([](int) { return false; });
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r) {
-      A top = tile::quad(high[r], [](float a, float b) { return ::fmaxf(a, b); });
+      A const top = over_four<W>(high[r], [](float a, float b) { return ::fmaxf(a, b); });
       W::for_lanes([&](int l) {
         bool higher;
         if constexpr (facts::affine) {
@@ -96,42 +85,33 @@ class row_sums {
       });
     }
     if (!W::any(moved)) return;
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int d = 0; d < columns; ++d) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            int const r = 2 * i + e / 2;
-            float& x = W::at(o[i][d][e], l);
-            if constexpr (facts::range) {
-              float& y = W::at(second[i][d][e], l);
-              if (W::at(rise[r], l) > 0)
-                y = (x == 0.f && y == 0.f) ? 0.f : (y - W::at(rise[r], l) * x) * W::at(factor[r], l);
-            }
-            x *= W::at(factor[r], l);
-          });
+    each_number<W, C::mi, columns>([&](int i, int d, int e, int l) {
+      int const r = 2 * i + e / 2;
+      float& x = W::at(o[i][d][e], l);
+      if constexpr (facts::range) {
+        float& y = W::at(second[i][d][e], l);
+        if (W::at(rise[r], l) > 0) y = (x == 0.f && y == 0.f) ? 0.f : (y - W::at(rise[r], l) * x) * W::at(factor[r], l);
       }
-    }
+      x *= W::at(factor[r], l);
+    });
   }
   /// Writes what the rows are: out, lse and ground weight, and what a backward pass needs.
   ATTUNE_LANE void finish(tile const& rows) {
+    auto const& c = rows.call;
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r) {
       auto const plus = [](float a, float b) { return a + b; };
-      A const mass = tile::quad(earned[r], plus);
+      A const mass = over_four<W>(earned[r], plus);
       A below = W::each_lane([](int) { return 0.f; }), least = below;
-      if constexpr (is.ground_mass) below = tile::quad(ground[r], plus);
-      if constexpr (facts::range) least = tile::quad(lowest[r], [](float a, float b) { return b < a ? b : a; });
+      if constexpr (is.ground_mass) below = over_four<W>(ground[r], plus);
+      if constexpr (facts::range) least = over_four<W>(lowest[r], [](float a, float b) { return b < a ? b : a; });
       W::for_lanes([&](int l) {
-        if (rows.row_in_group(r, l) >= rows.call.rows) return;
+        if (rows.row_in_group(r, l) >= c.rows) return;
         group_row const at = rows.row_of(r, l);
         row_record<Op> const& mine = rows.record(at);
         float const m = reference_of(mine, r, l);
-        if (rows.call.saved.reference != nullptr)
-          save(rows, at, r, l, m, W::at(mass, l), W::at(below, l), W::at(least, l));
-        float factor, of_second = 0, above = 0, weight = 0, lse;
+        if (c.saved.reference != nullptr) save(rows, at, r, l, m, W::at(mass, l), W::at(below, l), W::at(least, l));
+        [[maybe_unused]] float factor, of_second = 0, above = 0, weight = 0, lse;
         if constexpr (facts::range) {
           auto const done = finish_adjusted(mine.bound.normalizer, m, W::at(mass, l), W::at(least, l), m);
           factor = done.value_factor;
@@ -148,7 +128,7 @@ class row_sums {
         ATTUNE_UNROLL
         for (int d = 0; d < columns; ++d) {
           int const column = 8 * d + 2 * (l & 3);
-          if (column >= rows.call.p.value_width) break;
+          if (column >= c.p.value_width) break;
           float pair[2];
           ATTUNE_UNROLL
           for (int e = 0; e < 2; ++e) {
@@ -161,13 +141,12 @@ class row_sums {
               x = x * factor;
             pair[e] = x;
             if (Op::uses(field::v0) || Op::has_output_gate)
-              if (column + e < rows.call.p.value_width)
-                pair[e] = attune::detail::finished_element<float>(rows.call.in, rows.call.p, mine.bound, x, weight,
-                                                                  rows.block.batch, at.head, at.query, column + e);
+              if (column + e < c.p.value_width)
+                pair[e] = attune::detail::finished_element<float>(c.in, c.p, mine.bound, x, weight, rows.block.batch,
+                                                                  at.head, at.query, column + e);
           }
-          E* const to =
-              rows.call.to.out.row(rows.block.batch, at.head, at.query) + column * rows.call.to.out.steps().feature;
-          if (rows.call.stores_pairs) {
+          E* const to = c.to.out.row(rows.block.batch, at.head, at.query) + column * c.to.out.steps().feature;
+          if (c.stores_pairs) {
             if constexpr (sizeof(E) == 4) {
               store(to, __builtin_bit_cast(std::uint32_t, pair[0]) |
                             std::uint64_t(__builtin_bit_cast(std::uint32_t, pair[1])) << 32);
@@ -177,10 +156,15 @@ class row_sums {
             }
           } else {
             to[0] = E(pair[0]);
-            if (column + 1 < rows.call.p.value_width) to[rows.call.to.out.steps().feature] = E(pair[1]);
+            if (column + 1 < c.p.value_width) to[c.to.out.steps().feature] = E(pair[1]);
           }
         }
-        if ((l & 3) == 0) rows.write_numbers(mine.bound, weight, lse, at);
+        if ((l & 3) != 0) return;
+        if constexpr (Op::has_lse)
+          if (!c.to.lse.values.absent())
+            c.to.lse.values(rows.block.batch, at.head, at.query, 0) = lse + mine.bound.logit_shift;
+        if constexpr (Op::has_ground_weight)
+          if (!c.to.ground_weight.absent()) c.to.ground_weight(rows.block.batch, at.head, at.query, 0) = weight;
       });
     }
   }

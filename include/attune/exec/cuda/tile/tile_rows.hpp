@@ -54,11 +54,9 @@ class tile_rows {
     }
   }
   ATTUNE_LANE void locate() {
-    int const head = block.group * call.pack;
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k)
-      keys_[k] = staged::lane_of(call.key[k].rows(block.batch, head_of(call.key[k], head)), call.key[k].chunks);
-    values_ = staged::lane_of(call.value.rows(block.batch, head_of(call.value, head)), call.value.chunks);
+    for (int k = 0; k < facts::products; ++k) keys_[k] = staged::lane_of(rows_of(call.key[k]), call.key[k].chunks);
+    values_ = staged::lane_of(rows_of(call.value), call.value.chunks);
     if constexpr (interval) {
       static_assert(R <= 4);
       W::for_lanes([&](int l) {
@@ -79,11 +77,11 @@ class tile_rows {
     if constexpr (format::split)
       staged::template factors<memory::factor_chunks>(shared, memory::key_factors(0, slot), warp, [&](int n) {
         constexpr int each = C::bn / 4;
-        int const head = block.group * call.pack, which = n / each;
-        float const* from = call.value.factors_of(block.batch, head_of(call.value, head));
+        int const which = n / each;
+        float const* from = call.value.factors_of(block.batch, head_of(call.value));
         ATTUNE_UNROLL
         for (int k = 0; k < facts::products; ++k)
-          if (which == k) from = call.key[k].factors_of(block.batch, head_of(call.key[k], head));
+          if (which == k) from = call.key[k].factors_of(block.batch, head_of(call.key[k]));
         return from + first + n % each * 4;
       });
   }
@@ -123,7 +121,7 @@ class tile_rows {
         W::for_lanes([&](int l) {
           int const n = block.tile * C::rows + x + l;
           if (n >= call.rows) return;
-          row_record<Op> const& row = record(row_at(n));
+          row_record<Op> const& row = record({n, block.group, call.pack});
           bool const some = row.first < row.last;
           W::at(from, l) = some ? smallest(W::at(from, l), row.first) : W::at(from, l);
           W::at(to, l) = some ? largest(W::at(to, l), row.last) : W::at(to, l);
@@ -147,15 +145,20 @@ class tile_rows {
     W::for_lanes([&](int l) { result = W::at(x, l); });
     return result;
   }
-  ATTUNE_LANE int head_of(operand const& x, int head) const { return int(index_t(head) * x.heads / call.p.heads); }
+  /// The head of keys or values that the tile reads.
+  ATTUNE_LANE int head_of(operand const& x) const {
+    return int(index_t(block.group * call.pack) * x.heads / call.p.heads);
+  }
+  ATTUNE_LANE unsigned char const* rows_of(operand const& x) const { return x.rows(block.batch, head_of(x)); }
 
   /// The number of row r of this lane in its group; may be past the last.
   ATTUNE_LANE int row_in_group(int r, int l) const {
     return block.tile * C::rows + warp * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
   }
-  /// Row n of its group, or the last.
-  ATTUNE_LANE group_row row_at(int n) const { return {smallest(n, call.rows - 1), block.group, call.pack}; }
-  ATTUNE_LANE group_row row_of(int r, int l) const { return row_at(row_in_group(r, l)); }
+  ATTUNE_LANE group_row row_of(int r, int l) const {
+    int const n = row_in_group(r, l);  // smallest() makes nvcc 13.0 spill in one kernel
+    return {n < call.rows ? n : call.rows - 1, block.group, call.pack};
+  }
   ATTUNE_LANE index_t row_number(group_row const& at) const { return call.row_number(block.batch, at.head, at.query); }
   ATTUNE_LANE row_record<Op> const& record(group_row const& at) const { return call.records[row_number(at)]; }
 
@@ -179,14 +182,13 @@ class tile_rows {
   }
   /// The same for masks that are no intervals.
   ATTUNE_LANE std::uint32_t listed_keys(int t, int r, int l) const {
+    row_record<Op> const& x = record(row_of(r, l));
+    int const key0 = t * C::bn + 2 * (l & 3), first = x.first, last = x.last;
     group_row const at = row_of(r, l);
-    int const key0 = t * C::bn + 2 * (l & 3), first = record(at).first, last = record(at).last;
     mask_row const row = call.p.row(block.batch, at.head, at.query);
     key_interval k{0, 0};
     std::uint32_t bits = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    ATTUNE_ROLLED
     for (int n = 0; n < 2 * blocks; ++n) {
       int const j = key0 + 8 * (n / 2) + n % 2;
       if (j < first || j >= last) continue;
@@ -201,14 +203,6 @@ class tile_rows {
       }
     }
     return bits;
-  }
-
-  ATTUNE_LANE static of<float> quad(of<float> x, auto const& combine) {
-    of<float> y = W::shfl_xor(x, 1);
-    W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
-    y = W::shfl_xor(x, 2);
-    W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
-    return x;
   }
 
   /// The values of all contractions of a pair.
@@ -230,13 +224,6 @@ class tile_rows {
                                                              {block.batch, at.head, at.query, key});
       }
     });
-  }
-  ATTUNE_LANE void write_numbers(bound_operator<Op, float> const& f, [[maybe_unused]] float weight,
-                                 [[maybe_unused]] float lse, group_row const& at) const {
-    if constexpr (Op::has_lse)
-      if (!call.to.lse.values.absent()) call.to.lse.values(block.batch, at.head, at.query, 0) = lse + f.logit_shift;
-    if constexpr (Op::has_ground_weight)
-      if (!call.to.ground_weight.absent()) call.to.ground_weight(block.batch, at.head, at.query, 0) = weight;
   }
 
  private:

@@ -13,7 +13,43 @@
 #define ATTUNE_LANE inline
 #endif
 
+/// Goes before a loop that a device does not unroll: it is rare, or long.
+#if defined(__CUDA_ARCH__)
+#define ATTUNE_ROLLED _Pragma("unroll 1")
+#else
+#define ATTUNE_ROLLED
+#endif
+
 namespace attune::exec_cuda {
+
+/// visit(r, lane) for rows r < R of every lane.
+template <class W, int R, class Visit>
+ATTUNE_LANE void each_row(Visit const& visit) {
+  ATTUNE_UNROLL
+  for (int r = 0; r < R; ++r) W::for_lanes([&](int l) { visit(r, l); });
+}
+/// visit(i, n, e, lane) for the numbers of I x N blocks, four of a block in every lane: e / 2 is the row.
+template <class W, int I, int N, class Visit>
+ATTUNE_LANE void each_number(Visit const& visit) {
+  ATTUNE_UNROLL
+  for (int i = 0; i < I; ++i) {
+    ATTUNE_UNROLL
+    for (int n = 0; n < N; ++n) {
+      ATTUNE_UNROLL
+      for (int e = 0; e < 4; ++e) W::for_lanes([&](int l) { visit(i, n, e, l); });
+    }
+  }
+}
+/// x of each four lanes that lie together, combined: all of them get the result.
+template <class W, class X, class Combine>
+ATTUNE_LANE X over_four(X x, Combine const& combine) {
+  ATTUNE_UNROLL
+  for (int mask = 1; mask < 4; mask *= 2) {
+    X const y = W::shfl_xor(x, mask);
+    W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
+  }
+  return x;
+}
 
 /// Width: features of rows in shared memory, a multiple of 64. BN keys; MI x 16 rows for each of the warps.
 template <int Width, int BN, int MI, int Warps>

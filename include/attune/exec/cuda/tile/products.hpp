@@ -18,9 +18,14 @@ struct products {
   using shared = typename W::shared;
   static constexpr int blocks = C::bn / 8, steps = C::width / 16, row = 2 * C::width;
 
-  ATTUNE_LANE static U query_address(int warp, int q) {
+  ATTUNE_LANE static U query_address(int warp, int q) { return rows_address(warp * (16 * C::mi), q); }
+  ATTUNE_LANE static U key_address(int k) {
     return W::each_lane(
-        [&](int l) { return swizzled<C::width>((l & 15) + warp * (16 * C::mi), l >> 4) + std::uint32_t(q); });
+        [&](int l) { return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k); });
+  }
+  /// Where the lane reads 16 rows x 16 features, for the rows from `first` on.
+  ATTUNE_LANE static U rows_address(int first, int at) {
+    return W::each_lane([&](int l) { return swizzled<C::width>((l & 15) + first, l >> 4) + std::uint32_t(at); });
   }
   ATTUNE_LANE static U moved(U const& at, int step, int bytes) {
     return W::each_lane([&](int l) {
@@ -31,9 +36,7 @@ struct products {
   template <bool Held, bool Skips, class Fragments>
   ATTUNE_LANE static void scores(A (&s)[C::mi][blocks][4], shared sm, int warp, int q, int k, Fragments const& held,
                                  [[maybe_unused]] int wide) {
-    U const from_q = query_address(warp, q),
-            from_k = W::each_lane(
-                [&](int l) { return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k); });
+    U const from_q = query_address(warp, q), from_k = key_address(k);
     ATTUNE_UNROLL
     for (int a = 0; a < steps; ++a) {
       if constexpr (Skips)
@@ -67,7 +70,7 @@ struct products {
   }
   /// o += w v, w rounded to E.
   ATTUNE_LANE static void add(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
-    U const from = W::each_lane([&](int l) { return swizzled<C::width>(l & 15, l >> 4) + std::uint32_t(v); });
+    U const from = rows_address(0, v);
     ATTUNE_UNROLL
     for (int n = 0; n < blocks / 2; ++n) {
       U x[C::mi][4];
@@ -100,30 +103,16 @@ struct products {
     ATTUNE_UNROLL
     for (int r = 0; r < 2 * C::mi; ++r) visible[r] = seen[r];
     ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        ATTUNE_UNROLL
-        for (int n = 0; n < blocks; ++n) weights[i][n][e] = w[i][n][e];
-        ATTUNE_UNROLL
-        for (int d = 0; d < C::width / 8; ++d) sums[i][d][e] = o[i][d][e];
-      }
-    }
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    for (int i = 0; i < C::mi; ++i) copy(weights[i], w[i]), copy(sums[i], o[i]);
+    ATTUNE_ROLLED
     for (int key = 0; key < C::bn; ++key) {
       int const own = 2 * (key / 8) + key % 2, lane = key % 8 / 2;
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+      ATTUNE_ROLLED
       for (int r = 0; r < 2 * C::mi; ++r) {
         of<int> const source = W::each_lane([&](int l) { return (l & ~3) + lane; });
         A const weight = W::shfl(weights[r / 2][own / 2][2 * (r % 2) + own % 2], source);
         of<std::uint32_t> const bits = W::shfl(visible[r], source);
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+        ATTUNE_ROLLED
         for (int d = 0; d < C::width / 8; ++d) {
           U const pair = W::read4(
               sm, W::each_lane([&](int l) { return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3)); }));
@@ -139,12 +128,14 @@ struct products {
       }
     }
     ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
+    for (int i = 0; i < C::mi; ++i) copy(o[i], sums[i]);
+  }
+  template <class To, class From>
+  ATTUNE_LANE static void copy(To& to, From const& from) {
+    ATTUNE_UNROLL
+    for (int n = 0; n < int(sizeof(to) / sizeof(to[0])); ++n) {
       ATTUNE_UNROLL
-      for (int d = 0; d < C::width / 8; ++d) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e) o[i][d][e] = sums[i][d][e];
-      }
+      for (int e = 0; e < 4; ++e) to[n][e] = from[n][e];
     }
   }
 };

@@ -45,9 +45,7 @@ struct split_products {
   template <bool Skips>
   ATTUNE_LANE static void scores(A (&s)[1][blocks][4], shared sm, int warp, int q, int k, query_factors const& of_rows,
                                  int of_keys, [[maybe_unused]] int wide) {
-    U const from_q = plain::query_address(warp, q),
-            from_k = W::each_lane(
-                [&](int l) { return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k); });
+    U const from_q = plain::query_address(warp, q), from_k = plain::key_address(k);
     ATTUNE_UNROLL
     for (int a = 0; a < steps; ++a) {
       if constexpr (Skips)
@@ -79,8 +77,7 @@ struct split_products {
   /// o += w v. v: where values are; of_keys: their factors.
   ATTUNE_LANE static void add(A (&o)[1][C::width / 8][4], A const (&w)[1][blocks][4], shared sm, int v, int of_keys) {
     A x[blocks][4], top[2], up[2], back[2];
-    ATTUNE_UNROLL
-    for (int r = 0; r < 2; ++r) W::for_lanes([&](int l) { W::at(top[r], l) = 0x1p-98f; });
+    each_row<W, 2>([&](int r, int l) { W::at(top[r], l) = 0x1p-98f; });
     each_factor(sm, of_keys, [&](int block, int e, int l, float by) {
       float const y = W::at(w[0][block][e], l) * ::fabsf(by);
       W::at(x[block][e], l) = y;
@@ -89,11 +86,7 @@ struct split_products {
     // The largest of a row goes to [2^14, 2^15). A factor of 2^14 is in the factors of values too.
     ATTUNE_UNROLL
     for (int r = 0; r < 2; ++r) {
-      ATTUNE_UNROLL
-      for (int mask = 1; mask < 4; mask *= 2) {
-        A const other = W::shfl_xor(top[r], mask);
-        W::for_lanes([&](int l) { W::at(top[r], l) = ::fmaxf(W::at(top[r], l), W::at(other, l)); });
-      }
+      top[r] = over_four<W>(top[r], [](float a, float b) { return ::fmaxf(a, b); });
       W::for_lanes([&](int l) {
         float const largest = W::at(top[r], l);  // nvcc 13.0 fails to take the bits of a call
         std::uint32_t const exponent = __builtin_bit_cast(std::uint32_t, largest) & 0x7f800000u;
@@ -117,7 +110,7 @@ struct split_products {
         second[n / 2][2 * (n % 2) + r] = W::template pack<E>(low, high);
       }
     }
-    U const from = W::each_lane([&](int l) { return swizzled<C::width>(l & 15, l >> 4) + std::uint32_t(v); });
+    U const from = plain::rows_address(0, v);
     ATTUNE_UNROLL
     for (int d = 0; d < C::width / 16; ++d) {
       A fresh[2][4];
@@ -130,15 +123,10 @@ struct split_products {
         ATTUNE_UNROLL
         for (int half = 0; half < 2; ++half) multiply(fresh[half], first[n], second[n], y[0], y[1], 2 * half, n == 0);
       }
-      ATTUNE_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            float& to = W::at(o[0][2 * d + half][e], l);
-            to = approximate::fma(W::at(fresh[half][e], l), W::at(back[e / 2], l), to);
-          });
-      }
+      each_number<W, 1, 2>([&](int, int half, int e, int l) {
+        float& to = W::at(o[0][2 * d + half][e], l);
+        to = approximate::fma(W::at(fresh[half][e], l), W::at(back[e / 2], l), to);
+      });
     }
   }
 
@@ -161,26 +149,20 @@ struct split_products {
                                        shared sm, int of_keys, operand const& rows, unsigned char const* from) {
     A weights[blocks][4], sums[C::width / 8][4];  // copies are indexed: registers stay where they are
     U visible[2] = {seen[0], seen[1]};
-    copy(weights, w[0]);
-    copy(sums, o[0]);
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    plain::copy(weights, w[0]);
+    plain::copy(sums, o[0]);
+    ATTUNE_ROLLED
     for (int key = 0; key < C::bn; ++key) {
       U const factor =
           W::read4(sm, W::each_lane([&](int) { return std::uint32_t(of_keys + 4 * int(split_operand::place(key))); }));
       if (!W::any(W::each_lane([&](int l) { return number(W::at(factor, l)) < 0.f; }))) continue;
       int const own = 2 * (key / 8) + key % 2;
       of<int> const source = W::each_lane([&](int l) { return (l & ~3) + key % 8 / 2; });
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+      ATTUNE_ROLLED
       for (int r = 0; r < 2; ++r) {
         A const weight = W::shfl(weights[own / 2][2 * r + own % 2], source);
         U const bits = W::shfl(visible[r], source);
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+        ATTUNE_ROLLED
         for (int d = 0; d < C::width / 8 && d < rows.chunks; ++d)
           W::for_lanes([&](int l) {
             if ((W::at(bits, l) >> own & 1u) == 0) return;
@@ -192,21 +174,13 @@ struct split_products {
           });
       }
     }
-    copy(o[0], sums);
+    plain::copy(o[0], sums);
   }
 
  private:
   ATTUNE_LANE static float number(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
   ATTUNE_LANE static A times(A const& x, A const& y) {
     return W::each_lane([&](int l) { return W::at(x, l) * W::at(y, l); });
-  }
-  template <class To, class From>
-  ATTUNE_LANE static void copy(To& to, From const& from) {
-    ATTUNE_UNROLL
-    for (int n = 0; n < int(sizeof(to) / sizeof(to[0])); ++n) {
-      ATTUNE_UNROLL
-      for (int e = 0; e < 4; ++e) to[n][e] = from[n][e];
-    }
   }
   /// The factors of keys 16 n + 2 (l % 4), the next, and both 8 later.
   ATTUNE_LANE static void read_factors(U (&to)[4], shared sm, int at, int n) {
@@ -219,12 +193,8 @@ struct split_products {
     for (int n = 0; n < blocks / 2; ++n) {
       U factor[4];
       read_factors(factor, sm, of_keys, n);
-      ATTUNE_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) { visit(2 * n + half, e, l, number(W::at(factor[2 * half + e % 2], l))); });
-      }
+      each_number<W, 1, 2>(
+          [&](int, int half, int e, int l) { visit(2 * n + half, e, l, number(W::at(factor[2 * half + e % 2], l))); });
     }
   }
   /// d += (a + b) (x + y), without b y: the small products first. First: d is 0 before.
@@ -243,10 +213,8 @@ struct split_products {
   ATTUNE_LANE static void multiply_again(A (&s)[blocks][4], shared sm, int warp, int q, int k,
                                          query_factors const& of_rows, int of_keys) {
     A to[blocks][4], first[2] = {of_rows.first[0], of_rows.first[1]};
-    copy(to, s);
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    plain::copy(to, s);
+    ATTUNE_ROLLED
     for (int n = 0; n < 4 * blocks; ++n) {
       int const e = n % 4;
       of<int> const key = W::each_lane([&](int l) { return 8 * (n / 4) + 2 * (l & 3) + e % 2; });
@@ -257,9 +225,7 @@ struct split_products {
           W::each_lane([&](int l) { return number(W::at(factor, l)) < 0.f || W::at(first[e / 2], l) < 0.f; });
       if (!W::any(odd)) continue;
       A sum = W::each_lane([](int) { return 0.f; });
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+      ATTUNE_ROLLED
       for (int d = 0; d < C::width; d += 2) {
         A x[2][2], y[2][2];  // part, feature
         ATTUNE_UNROLL
@@ -285,7 +251,7 @@ struct split_products {
         if (W::at(odd, l)) W::at(to[n / 4][e], l) = W::at(sum, l);
       });
     }
-    copy(s, to);
+    plain::copy(s, to);
   }
 };
 

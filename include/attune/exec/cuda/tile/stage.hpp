@@ -59,9 +59,7 @@ struct stage {
   /// Changes the sign of the numbers of 16 MI rows in shared memory: of row n where negative(n).
   template <class Negative>
   ATTUNE_LANE static void negate(typename W::shared sm, int from, Negative const& negative) {
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    ATTUNE_ROLLED
     for (int x = 0; x < 16 * C::mi * chunks / 32; ++x) {
       of<std::uint32_t> at, word[4];
       W::for_lanes([&](int l) {
@@ -81,9 +79,7 @@ struct stage {
   ATTUNE_LANE static void queries(typename W::shared sm, int to, int warp, operand const& from, index_t b, int group,
                                   int pack, int first, int count) {
     W::all_warps(warp, C::warps, [&](int w) {
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+      ATTUNE_ROLLED
       for (int x = 0; x < C::rows * chunks / C::threads; ++x) {
         of<std::uint32_t> at;
         of<unsigned char const*> source;
@@ -121,9 +117,7 @@ struct stage {
   template <class E, int Rows>
   ATTUNE_LANE static void drop_infinite(typename W::shared sm, int from, int warp) {
     W::all_warps(warp, C::warps, [&](int w) {
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+      ATTUNE_ROLLED
       for (int x = 0; x < Rows * chunks / C::threads; ++x) {
         of<std::uint32_t> const at = copied(from, w, x);
         of<std::uint32_t> word[4];
@@ -151,8 +145,7 @@ struct stage {
   ATTUNE_LANE static of<bool> any_infinite(typename W::shared sm, int from, int warp) {
     constexpr std::uint32_t exponent = std::is_same_v<E, bfloat16> ? 0x7f807f80u : 0x7c007c00u,
                             one = std::is_same_v<E, bfloat16> ? 0x00800080u : 0x04000400u;
-    of<bool> found;
-    W::for_lanes([&](int l) { W::at(found, l) = false; });
+    of<bool> found = W::each_lane([](int) { return false; });
     W::all_warps(warp, C::warps, [&](int w) {
       ATTUNE_UNROLL
       for (int x = 0; x < Rows * chunks / C::threads; ++x) {

@@ -18,21 +18,27 @@ struct block_place {
 /// The part of a tile that depends on the rows alone, not on their scores and masses.
 template <class W, class Op, class E, class C>
 class tile_rows {
- protected:
   template <class T>
   using of = typename W::template of<T>;
   using facts = tile_facts<Op>;
   using memory = tile_memory<Op, E, C>;
   using format = tile_format<E>;
   using staged = stage<W, C>;
-  static constexpr int R = 2 * C::mi, blocks = C::bn / 8;
+  static constexpr int blocks = C::bn / 8;
   static constexpr bool interval = Op::mask_policy::form == mask_form::interval;
 
-  ATTUNE_LANE tile_rows(forward_call<Op, E> const& c, typename W::shared sm, int warp, block_place at)
-      : c_(c), sm_(sm), warp_(warp), at_(at) {}
+ public:
+  static constexpr int R = 2 * C::mi;  ///< rows of a lane
+  forward_call<Op, E> const& call;
+  typename W::shared shared;
+  int warp;
+  block_place block;
+
+  ATTUNE_LANE tile_rows(forward_call<Op, E> const& c, typename W::shared sm, int w, block_place at)
+      : call(c), shared(sm), warp(w), block(at) {}
 
   ATTUNE_LANE index_t plan_number() const {
-    return (index_t(at_.batch) * c_.groups + at_.group) * c_.row_tiles + at_.tile;
+    return (index_t(block.batch) * call.groups + block.group) * call.row_tiles + block.tile;
   }
   /// Tile number n of the keys that this tile of rows needs. Full: it is one that every row sees.
   template <bool Full>
@@ -44,19 +50,17 @@ class tile_rows {
       int const before = plan.until - plan.from;
       return n < before ? plan.from + n : plan.after + n - before;
     } else {
-      return c_.lists[plan_number() * c_.key_tiles + n];
+      return call.lists[plan_number() * call.key_tiles + n];
     }
   }
   ATTUNE_LANE void locate() {
-    int const head = at_.group * c_.pack;
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k)
-      keys_[k] = staged::lane_of(c_.key[k].rows(at_.batch, head_of(c_.key[k], head)), c_.key[k].chunks);
-    values_ = staged::lane_of(c_.value.rows(at_.batch, head_of(c_.value, head)), c_.value.chunks);
+    for (int k = 0; k < facts::products; ++k) keys_[k] = staged::lane_of(rows_of(call.key[k]), call.key[k].chunks);
+    values_ = staged::lane_of(rows_of(call.value), call.value.chunks);
     if constexpr (interval) {
       static_assert(R <= 4);
       W::for_lanes([&](int l) {
-        row_record<Op> const& x = record(smallest(l & 3, R - 1), l);
+        row_record<Op> const& x = record(row_of(smallest(l & 3, R - 1), l));
         W::at(first_, l) = x.first;
         W::at(last_, l) = x.last;
       });
@@ -65,40 +69,42 @@ class tile_rows {
   /// Copies a tile of keys and values. Whole: all its keys exist.
   template <bool Whole>
   ATTUNE_LANE void fetch(int t, int slot) {
-    int const first = t * C::bn, keys = int(c_.p.keys);
+    int const first = t * C::bn, keys = int(call.p.keys);
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k) fetch_rows<Whole>(memory::key(k, slot), keys_[k], c_.key[k], first, keys);
-    fetch_rows<Whole>(memory::value(slot), values_, c_.value, first, keys);
+    for (int k = 0; k < facts::products; ++k)
+      fetch_rows<Whole>(memory::key(k, slot), keys_[k], call.key[k], first, keys);
+    fetch_rows<Whole>(memory::value(slot), values_, call.value, first, keys);
     if constexpr (format::split)
-      staged::template factors<memory::factor_chunks>(sm_, memory::key_factors(0, slot), warp_, [&](int n) {
+      staged::template factors<memory::factor_chunks>(shared, memory::key_factors(0, slot), warp, [&](int n) {
         constexpr int each = C::bn / 4;
-        int const head = at_.group * c_.pack, which = n / each;
-        float const* from = c_.value.factors_of(at_.batch, head_of(c_.value, head));
+        int const which = n / each;
+        float const* from = call.value.factors_of(block.batch, head_of(call.value));
         ATTUNE_UNROLL
         for (int k = 0; k < facts::products; ++k)
-          if (which == k) from = c_.key[k].factors_of(at_.batch, head_of(c_.key[k], head));
+          if (which == k) from = call.key[k].factors_of(block.batch, head_of(call.key[k]));
         return from + first + n % each * 4;
       });
   }
   template <bool Whole>
   ATTUNE_LANE void fetch_rows(int to, of<unsigned char const*> const& from, operand_of<E> const& rows, int first,
                               int keys) {
-    staged::template keys<C::bn, Whole>(sm_, to, warp_, from, rows, first, keys);
+    staged::template keys<C::bn, Whole>(shared, to, warp, from, rows, first, keys);
     if constexpr (format::split) {
       auto const second = W::each_lane([&](int l) { return W::at(from, l) + rows.plane; });
-      staged::template keys<C::bn, Whole>(sm_, to + memory::key_plane, warp_, second, rows, first, keys);
+      staged::template keys<C::bn, Whole>(shared, to + memory::key_plane, warp, second, rows, first, keys);
     }
   }
   /// Copies the rows of this tile.
   ATTUNE_LANE void fetch_queries() {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::products; ++k) {
-      operand_of<E> from = c_.query[k];
-      staged::queries(sm_, memory::query(k), warp_, from, at_.batch, at_.group, c_.pack, at_.tile * C::rows, c_.rows);
+      operand_of<E> from = call.query[k];
+      staged::queries(shared, memory::query(k), warp, from, block.batch, block.group, call.pack, block.tile * C::rows,
+                      call.rows);
       if constexpr (format::split) {
         from.data += from.plane;
-        staged::queries(sm_, memory::query(k) + memory::query_plane, warp_, from, at_.batch, at_.group, c_.pack,
-                        at_.tile * C::rows, c_.rows);
+        staged::queries(shared, memory::query(k) + memory::query_plane, warp, from, block.batch, block.group, call.pack,
+                        block.tile * C::rows, call.rows);
       }
     }
   }
@@ -107,16 +113,15 @@ class tile_rows {
     if constexpr (interval) {
       of<int> from, to, full_from, full_to;
       W::for_lanes([&](int l) {
-        W::at(from, l) = W::at(full_to, l) = int(c_.p.keys);
+        W::at(from, l) = W::at(full_to, l) = int(call.p.keys);
         W::at(to, l) = W::at(full_from, l) = 0;
       });
       ATTUNE_UNROLL
       for (int x = 0; x < C::rows; x += 32)
         W::for_lanes([&](int l) {
-          int const n = at_.tile * C::rows + x + l;
-          if (n >= c_.rows) return;
-          group_row const at(n, at_.group, c_.pack);
-          row_record<Op> const& row = c_.records[c_.row_number(at_.batch, at.head, at.query)];
+          int const n = block.tile * C::rows + x + l;
+          if (n >= call.rows) return;
+          row_record<Op> const& row = record({n, block.group, call.pack});
           bool const some = row.first < row.last;
           W::at(from, l) = some ? smallest(W::at(from, l), row.first) : W::at(from, l);
           W::at(to, l) = some ? largest(W::at(to, l), row.last) : W::at(to, l);
@@ -126,7 +131,7 @@ class tile_rows {
       return plan_of_interval(over_lanes(from, smallest), over_lanes(to, largest), over_lanes(full_from, largest),
                               over_lanes(full_to, smallest), C::bn);
     } else {
-      return c_.plans[plan_number()];
+      return call.plans[plan_number()];
     }
   }
   ATTUNE_LANE static int smallest(int a, int b) { return b < a ? b : a; }
@@ -140,20 +145,22 @@ class tile_rows {
     W::for_lanes([&](int l) { result = W::at(x, l); });
     return result;
   }
-  ATTUNE_LANE int head_of(operand const& x, int head) const { return int(index_t(head) * x.heads / c_.p.heads); }
+  /// The head of keys or values that the tile reads.
+  ATTUNE_LANE int head_of(operand const& x) const {
+    return int(index_t(block.group * call.pack) * x.heads / call.p.heads);
+  }
+  ATTUNE_LANE unsigned char const* rows_of(operand const& x) const { return x.rows(block.batch, head_of(x)); }
 
   /// The number of row r of this lane in its group; may be past the last.
   ATTUNE_LANE int row_in_group(int r, int l) const {
-    return at_.tile * C::rows + warp_ * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
+    return block.tile * C::rows + warp * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
   }
   ATTUNE_LANE group_row row_of(int r, int l) const {
-    int const n = row_in_group(r, l);
-    return {n < c_.rows ? n : c_.rows - 1, at_.group, c_.pack};
+    int const n = row_in_group(r, l);  // smallest() makes nvcc 13.0 spill in one kernel
+    return {n < call.rows ? n : call.rows - 1, block.group, call.pack};
   }
-  ATTUNE_LANE row_record<Op> const& record(int r, int l) const {
-    group_row const at = row_of(r, l);
-    return c_.records[c_.row_number(at_.batch, at.head, at.query)];
-  }
+  ATTUNE_LANE index_t row_number(group_row const& at) const { return call.row_number(block.batch, at.head, at.query); }
+  ATTUNE_LANE row_record<Op> const& record(group_row const& at) const { return call.records[row_number(at)]; }
 
   /// Bit 2 n + e where 8 n + e < d, for the blocks n of a tile and e of 0 and 1.
   ATTUNE_LANE static std::uint32_t bits_before(int d) {
@@ -175,23 +182,21 @@ class tile_rows {
   }
   /// The same for masks that are no intervals.
   ATTUNE_LANE std::uint32_t listed_keys(int t, int r, int l) const {
-    row_record<Op> const& x = record(r, l);
+    row_record<Op> const& x = record(row_of(r, l));
     int const key0 = t * C::bn + 2 * (l & 3), first = x.first, last = x.last;
     group_row const at = row_of(r, l);
-    mask_row const row = c_.p.row(at_.batch, at.head, at.query);
+    mask_row const row = call.p.row(block.batch, at.head, at.query);
     key_interval k{0, 0};
     std::uint32_t bits = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
+    ATTUNE_ROLLED
     for (int n = 0; n < 2 * blocks; ++n) {
       int const j = key0 + 8 * (n / 2) + n % 2;
       if (j < first || j >= last) continue;
       if constexpr (Op::mask_policy::form == mask_form::predicate) {
-        bits |= std::uint32_t(mask::sees(c_.op.mask, row, j)) << n;
+        bits |= std::uint32_t(mask::sees(call.op.mask, row, j)) << n;
       } else {
         if (j >= k.last) {
-          k = mask::next(c_.op.mask, row, j);
+          k = mask::next(call.op.mask, row, j);
           if (k.empty()) break;
         }
         bits |= std::uint32_t(j >= k.first) << n;
@@ -200,48 +205,28 @@ class tile_rows {
     return bits;
   }
 
-  ATTUNE_LANE static of<float> quad(of<float> x, auto const& combine) {
-    of<float> y = W::shfl_xor(x, 1);
-    W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
-    y = W::shfl_xor(x, 2);
-    W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
-    return x;
-  }
-
   /// The values of all contractions of a pair.
   template <class Product>
   ATTUNE_LANE void contract(typename format::scalar* x, Product const& product, int r, int j, int l) const {
+    group_row const at = row_of(r, l);
+    index_t const keys = call.p.keys, key = j < keys ? j : keys - 1;
     for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto number, auto place) {
       using chosen = decltype(contraction);
       constexpr int index = decltype(number)::value, k = decltype(place)::value;
       if constexpr (is_distance<chosen>) {
-        group_row const at = row_of(r, l);
-        index_t const keys = c_.p.keys, key = j < keys ? j : keys - 1;
-        float const d = c_.query_norm[c_.row_number(at_.batch, at.head, at.query)] +
-                        c_.key_norm[(at_.batch * c_.p.heads + at.head) * keys + key] - 2.f * product(k);
+        float const d = call.query_norm[row_number(at)] +
+                        call.key_norm[(block.batch * call.p.heads + at.head) * keys + key] - 2.f * product(k);
         x[index] = d < 0.f ? 0.f : d;
       } else if constexpr (k >= 0) {
         x[index] = product(k);
       } else {
-        group_row const at = row_of(r, l);
-        index_t const keys = c_.p.keys, key = j < keys ? j : keys - 1;
-        x[index] = attune::detail::contracted<chosen, float>(c_.in, c_.p, c_.op.template owner<index>(),
-                                                             {at_.batch, at.head, at.query, key});
+        x[index] = attune::detail::contracted<chosen, float>(call.in, call.p, call.op.template owner<index>(),
+                                                             {block.batch, at.head, at.query, key});
       }
     });
   }
-  ATTUNE_LANE void write_numbers(bound_operator<Op, float> const& f, [[maybe_unused]] float weight,
-                                 [[maybe_unused]] float lse, group_row const& at) const {
-    if constexpr (Op::has_lse)
-      if (!c_.to.lse.values.absent()) c_.to.lse.values(at_.batch, at.head, at.query, 0) = lse + f.logit_shift;
-    if constexpr (Op::has_ground_weight)
-      if (!c_.to.ground_weight.absent()) c_.to.ground_weight(at_.batch, at.head, at.query, 0) = weight;
-  }
 
-  forward_call<Op, E> const& c_;
-  typename W::shared sm_;
-  int warp_;
-  block_place at_;
+ private:
   of<int> first_, last_;  ///< of an interval mask: the keys that row l % 4 of lane l sees
   of<unsigned char const*> keys_[facts::products == 0 ? 1 : facts::products], values_;
 };

@@ -8,7 +8,8 @@
 // Without them every pair would walk its row again.
 #pragma once
 
-#include <attune/exec/thrust/rows.hpp>
+#include <attune/exec/thrust/candidates.hpp>
+#include <attune/exec/thrust/interpolated.hpp>
 
 namespace attune::exec_thrust {
 
@@ -30,54 +31,11 @@ ATTUNE_HD void for_each_key_in(row_pairs<T, Op> const& pairs, Visit const& visit
   }
 }
 
-/// The two entries that a row of `count` numbers is read at, for an index y, and the weight of the second.
-template <class T>
-struct row_entries {
-  index_t lower, upper;
-  T fraction;  ///< NaN where y is NaN
-  bool moves;  ///< the value moves with y
-
-  ATTUNE_HD row_entries(T const& y, index_t count) {
-    T const last = T(double(count - 1)), clamped = math::smaller(math::larger(T(0), y), last);  // 0 where y is NaN
-    T const below = math::floor(clamped);
-    lower = index_t(below);
-    upper = lower + 1 < count ? lower + 1 : lower;
-    fraction = math::select(y == y, T(clamped - below), y);
-    moves = !(y < T(0)) && upper != lower;
-  }
-  /// The row's number. At an integer the second entry is not used: it may be infinite.
-  template <class Row>
-  ATTUNE_HD T value(Row const& row) const {
-    T const a = row[lower];
-    return fraction == T(0) ? a : T((T(1) - fraction) * a + fraction * row[upper]);
-  }
-  /// The derivative by y.
-  template <class Row>
-  ATTUNE_HD T slope(Row const& row) const {
-    return moves ? T(row[upper] - row[lower]) : T(0);
-  }
-};
-/// The row of numbers of a query.
-template <class T, class Op>
-ATTUNE_HD auto numbers_of_row(row_pairs<T, Op> const& pairs) {
-  auto const& x = pairs.at.in.position_scores;
-  auto const from = attune::detail::broadcast(x, pairs.b, pairs.h, pairs.i);
-  return features(x, from.batch, from.head, from.position, 0);
-}
-/// Reads the row of a query at the ordered sums of one pair, where x has the values of the other contractions.
-template <class T, class Op>
-ATTUNE_HD void read_rows(row_pairs<T, Op> const& pairs, T* x) {
-  contraction::each_interpolated<typename Op::contractions>([&](auto, auto index, auto source) {
-    row_entries<T> const at(x[decltype(source)::value], pairs.at.p.positions);
-    x[decltype(index)::value] = at.value(numbers_of_row(pairs));
-  });
-}
-
-/// Calls visit(j, x) for every visible key in the order of the ordered sums; x: the values of all contractions. If
-/// visit returns false, no further key follows.
+/// Calls visit(j, x) for every visible key, in the order of the ordered sums; x: the values of the contractions of the
+/// logit. If visit returns false, no further key follows.
 template <class T, class Op, class Visit>
-ATTUNE_HD void for_each_in_order(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
-                                 Visit const& visit) {
+ATTUNE_HD void for_each_pair(row_pairs<T, Op> const& pairs, [[maybe_unused]] typename row_pairs<T, Op>::bound const& f,
+                             Visit const& visit) {
   using contractions = typename Op::contractions;
   T sum[contractions::size + 1];
   for (T& s : sum) s = T(0);
@@ -85,7 +43,7 @@ ATTUNE_HD void for_each_in_order(row_pairs<T, Op> const& pairs, typename row_pai
   for_each_key_in<contraction::order_of<contractions>>(pairs, [&](index_t j) {
     if (!goes_on) return;
     T x[contractions::size + 1];
-    pairs.contract(x, j);
+    pairs.template contract<0, Op::logit_contractions>(x, j);
     contraction::each_ordered<contractions>([&](auto c, auto index, auto source) {
       using C = decltype(c);
       constexpr int at = decltype(index)::value;
@@ -93,45 +51,83 @@ ATTUNE_HD void for_each_in_order(row_pairs<T, Op> const& pairs, typename row_pai
       sum[at] = before + contraction::mapped<C>(Op::template part<at>(f), x[decltype(source)::value]);
       x[at] = C::own == contraction::own_key::included ? sum[at] : before;
     });
-    if constexpr (has_interpolated_rows<Op>) read_rows(pairs, x);
+    read_rows(pairs, x);
     goes_on = visit(j, x);
   });
 }
-/// Calls visit(j, logit) for every visible key in the order of the ordered sums.
+/// The logit of one visible key. With an ordered sum this walks the row as far as the key. A threshold is valid only
+/// for exactly the logits from which it was found, bit for bit.
+template <class T, class Op>
+ATTUNE_HD T logit_of_key(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t wanted) {
+  if constexpr (has_ordered_sums<Op>) {
+    T a(0);
+    for_each_pair(pairs, f, [&](index_t j, T const* x) {
+      if (j != wanted) return true;
+      a = f.logit(x, key<T>{T(double(j))});
+      return false;
+    });
+    return a;
+  } else if constexpr (Op::has_threshold) {
+    return same_logit(pairs, f, wanted);
+  } else {
+    return pairs.logit(f, wanted);
+  }
+}
+/// Calls visit(j, logit) for every visible key, in the order in which the operator takes them. logit() computes it, or
+/// has it.
 template <class T, class Op, class Visit>
 ATTUNE_HD void for_each_logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
                               Visit const& visit) {
-  exec_thrust::for_each_in_order(pairs, f, [&](index_t j, T const* x) {
-    visit(j, f.logit(x, key<T>{T(double(j))}));
-    return true;
-  });
-}
-/// The logit of one visible key. Walks the row as far as the key.
-template <class T, class Op>
-ATTUNE_HD T logit_in_order(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t wanted) {
-  T a(0);
-  exec_thrust::for_each_in_order(pairs, f, [&](index_t j, T const* x) {
-    if (j != wanted) return true;
-    a = f.logit(x, key<T>{T(double(j))});
-    return false;
-  });
-  return a;
+  if constexpr (has_ordered_sums<Op>)
+    for_each_pair(pairs, f, [&](index_t j, T const* x) {
+      visit(j, [&] { return f.logit(x, key<T>{T(double(j))}); });
+      return true;
+    });
+  else
+    pairs.for_each_key([&](index_t j) { visit(j, [&] { return logit_of_key(pairs, f, j); }); });
 }
 
-/// Two numbers for each ordered sum and pair. Empty if the operator has no ordered sum.
-template <class T, class Op, bool = has_ordered_sums<Op>>
-struct ordered_pairs {};
+/// The memory of programs for derived contractions: two numbers for each ordered sum and pair.
 template <class T, class Op>
-struct ordered_pairs<T, Op, true> {
+struct derived_pairs {
+  using contractions = typename Op::contractions;
   T *sums = nullptr,     ///< y, by contraction, row and key
       *grown = nullptr;  ///< the sum of dy over the keys whose y contains the key; 0 at first
-  /// The place of contraction number n for row number `row` and key j.
-  ATTUNE_HD static index_t at(problem_shape const& p, int n, index_t row, index_t j) {
-    return (n * p.batch * p.heads * p.queries + row) * p.keys + j;
-  }
+
   /// How many numbers each array has.
   static index_t size(problem_shape const& p) {
-    return Op::contractions::size * p.batch * p.heads * p.queries * p.keys;
+    return has_ordered_sums<Op> ? contractions::size * p.batch * p.heads * p.queries * p.keys : 0;
+  }
+  /// The place of contraction number n for the pair with key j.
+  ATTUNE_HD static index_t at(row_pairs<T, Op> const& pairs, int n, index_t j) {
+    problem_shape const& p = pairs.at.p;
+    return (n * p.batch * p.heads * p.queries + pairs.at.row_number(pairs.b, pairs.h, pairs.i)) * p.keys + j;
+  }
+  /// Stores the ordered sums of a pair. x: the values of its contractions.
+  ATTUNE_HD void store(row_pairs<T, Op> const& pairs, index_t j, T const* x) const {
+    contraction::each_ordered<contractions>(
+        [&](auto, auto index, auto) { sums[at(pairs, decltype(index)::value, j)] = x[decltype(index)::value]; });
+  }
+  /// Reads the derived contractions of a pair, where x has the others.
+  ATTUNE_HD void read(row_pairs<T, Op> const& pairs, index_t j, T* x) const {
+    contraction::each_ordered<contractions>(
+        [&](auto, auto index, auto) { x[decltype(index)::value] = sums[at(pairs, decltype(index)::value, j)]; });
+    read_rows(pairs, x);
+  }
+  /// Passes the gradients by derived contractions on to the contractions that they are computed from, and to the
+  /// parameters: directions of D from First on.
+  template <int First, int Parameters, class Moving, class D>
+  ATTUNE_HD void pull(row_pairs<T, Op> const& pairs, [[maybe_unused]] Moving const& moving, index_t j, T const* x,
+                      D const* moved, T* by_contraction, [[maybe_unused]] T* by_parameter) const {
+    using attune::detail::chained;
+    pull_rows(pairs, x, by_contraction);
+    contraction::each_ordered<contractions>([&](auto c, auto index, auto source) {
+      constexpr int at_sum = decltype(index)::value, from = decltype(source)::value;
+      T const by_map = grown[at(pairs, at_sum, j)];
+      D const map = contraction::mapped<decltype(c)>(Op::template part<at_sum>(moving), moved[from]);
+      by_contraction[from] = by_contraction[from] + chained(by_map, map.tangent[from]);
+      for (int s = 0; s < Parameters; ++s) by_parameter[s] = by_parameter[s] + chained(by_map, map.tangent[First + s]);
+    });
   }
 };
 

@@ -17,24 +17,30 @@ struct row_entries_program {
   tensor<T> to;  ///< (B, H, Lq, P), zeros at first
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
     using attune::detail::chained;
-    problem_shape const& p = call.at.p;
-    row_task const t(n, p, 1);
+    row_task const t(n, call.at.p, 1);
     if (!call.at.serves(t.h)) return;
     row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
     features const sums(to, t.b, t.h, t.i, 0);
     row.view.for_each_key([&](index_t j) {
       auto const pair = row(j);
-      contraction::each_interpolated<typename Op::contractions>([&](auto, auto index, auto source) {
+      T x[Op::contractions::size];
+      call.derived.read(row.view, j, x);
+      each_read_row(row.view, x, [&](auto index, auto, row_entries<T> const& at, auto const&) {
         T const by = pair.by_contraction[decltype(index)::value];
         if (scalar<T>::vanishes(by)) return;
-        row_entries<T> const at(
-            call.ordered.sums[call.ordered.at(p, decltype(source)::value, call.row_number(t.b, t.h, t.i), j)],
-            p.positions);
         sums[at.lower] = sums[at.lower] + chained(by, T(T(1) - at.fraction));
         sums[at.upper] = sums[at.upper] + chained(by, at.fraction);
       });
     });
   }
 };
+
+/// Calls visit(field, width, to -> program) for each input that only derived contractions read.
+template <class T, class Op, class Visit>
+void each_derived_input(gradient_call<T, Op> const& call, Visit const& visit) {
+  if constexpr (has_interpolated_rows<Op>)
+    visit(field::position_scores, call.at.p.positions,
+          [&](tensor<T> const& to) { return row_entries_program<T, Op>{call, to}; });
+}
 
 }  // namespace attune::exec_thrust

@@ -9,7 +9,6 @@
 #include <attune/calls/gradients.hpp>
 #include <attune/exec/gradients.hpp>
 #include <attune/exec/thrust/gradients/entry_program.hpp>
-#include <attune/exec/thrust/gradients/ordered.hpp>
 #include <attune/exec/thrust/gradients/pair_tables.hpp>
 
 namespace attune {

@@ -34,7 +34,7 @@ ATTUNE_HD void for_each_key_in(row_pairs<T, Op> const& pairs, Visit const& visit
 /// Calls visit(j, x) for every visible key, in the order of the ordered sums; x: the values of the contractions of the
 /// logit. If visit returns false, no further key follows.
 template <class T, class Op, class Visit>
-ATTUNE_HD void for_each_pair(row_pairs<T, Op> const& pairs, [[maybe_unused]] typename row_pairs<T, Op>::bound const& f,
+ATTUNE_HD void for_each_pair(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
                              Visit const& visit) {
   using contractions = typename Op::contractions;
   T sum[contractions::size + 1];
@@ -117,8 +117,8 @@ struct derived_pairs {
   /// Passes the gradients by derived contractions on to the contractions that they are computed from, and to the
   /// parameters: directions of D from First on.
   template <int First, int Parameters, class Moving, class D>
-  ATTUNE_HD void pull(row_pairs<T, Op> const& pairs, [[maybe_unused]] Moving const& moving, index_t j, T const* x,
-                      D const* moved, T* by_contraction, [[maybe_unused]] T* by_parameter) const {
+  ATTUNE_HD void pull(row_pairs<T, Op> const& pairs, Moving const& moving, index_t j, T const* x, D const* moved,
+                      T* by_contraction, T* by_parameter) const {
     using attune::detail::chained;
     pull_rows(pairs, x, by_contraction);
     contraction::each_ordered<contractions>([&](auto c, auto index, auto source) {
@@ -130,5 +130,36 @@ struct derived_pairs {
     });
   }
 };
+
+/// For each key of a row, the sum of dy over the keys whose ordered sum contains it. Before, these sums are 0.
+template <class T, class Op>
+struct ordered_program {
+  gradient_call<T, Op> call;
+  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
+    using contractions = typename Op::contractions;
+    constexpr auto order = contraction::opposite(contraction::order_of<contractions>);
+    row_task const t(n, call.at.p, 1);
+    if (!call.at.serves(t.h)) return;
+    row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
+    T sum[contractions::size + 1];
+    for (T& s : sum) s = T(0);
+    for_each_key_in<order>(row.view, [&](index_t j) {
+      auto const pair = row(j);
+      contraction::each_ordered<contractions>([&](auto c, auto index, auto) {
+        constexpr int at = decltype(index)::value;
+        T const before = sum[at];
+        sum[at] = before + pair.by_contraction[at];
+        call.derived.grown[call.derived.at(row.view, at, j)] =
+            decltype(c)::own == contraction::own_key::included ? sum[at] : before;
+      });
+    });
+  }
+};
+
+/// Runs when the records of all rows are there.
+template <class T, class Policy, class Op>
+void grow_derived(thrust_executor<T, Policy> const& exec, gradient_call<T, Op> const& call) {
+  if constexpr (has_ordered_sums<Op>) for_each_task(exec, row_task::count(call.at.p, 1), ordered_program<T, Op>{call});
+}
 
 }  // namespace attune::exec_thrust

@@ -3,7 +3,7 @@
 //
 //   w_j v_j  ->  w_j f_j v_j        df_j = w_j <do, v_j>
 //
-// The weight gate (exec/weight_gate.hpp) in row programs. Without one, weights stay what they are.
+// The weight gate (exec/weight_gate.hpp) in row programs. Without one, the factor is the constant 1: compilers drop it.
 #pragma once
 
 #include <attune/exec/thrust/rows.hpp>
@@ -13,16 +13,11 @@ namespace attune::exec_thrust {
 
 /// x -> f_j x for the pair with key j. f_j is computed once per pair, not per feature.
 template <class T, class Op>
-ATTUNE_HD auto pair_factor([[maybe_unused]] row_pairs<T, Op> const& pairs,
-                           [[maybe_unused]] typename row_pairs<T, Op>::bound const& f, [[maybe_unused]] index_t j) {
-  if constexpr (Op::has_weight_gate) {
-    T x[Op::contractions::size + 1];
-    pairs.template contract<Op::logit_contractions>(x, j);
-    return [factor = attune::detail::factor_of_pair(pairs.at.op, f, x, pairs.at.p, pairs.b, pairs.h, pairs.i, j)](
-               T const& value) { return T(factor * value); };
-  } else {
-    return [](T const& value) { return value; };
-  }
+ATTUNE_HD auto pair_factor(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j) {
+  T x[Op::contractions::size + 1];
+  pairs.template contract<Op::logit_contractions>(x, j);
+  return [factor = attune::detail::factor_of_pair(pairs.at.op, f, x, pairs.at.p, pairs.b, pairs.h, pairs.i, j)](
+             T const& value) { return T(factor * value); };
 }
 
 /// The same in gradients. D: a dual number, whose directions are the contractions of the pair.
@@ -33,14 +28,11 @@ struct moving_factor {
 
   /// x: the values of the contractions.
   template <class Bound>
-  ATTUNE_HD moving_factor([[maybe_unused]] row_pairs<T, Op> const& pairs, [[maybe_unused]] Bound const& moving,
-                          [[maybe_unused]] D const* x, [[maybe_unused]] index_t j) {
-    if constexpr (Op::has_weight_gate)
-      factor = attune::detail::factor_of_pair(pairs.at.op, moving, x, pairs.at.p, pairs.b, pairs.h, pairs.i, j);
-  }
+  ATTUNE_HD moving_factor(row_pairs<T, Op> const& pairs, Bound const& moving, D const* x, index_t j)
+      : factor(attune::detail::factor_of_pair(pairs.at.op, moving, x, pairs.at.p, pairs.b, pairs.h, pairs.i, j)) {}
   ATTUNE_HD T operator()(T const& of_value) {
     gain = of_value;
-    return Op::has_weight_gate ? T(of_value * factor.value) : of_value;
+    return of_value * factor.value;
   }
   /// Adds df_j, and gives the value the weight f_j w_j. Outside a support nothing is read. The directions of parameters
   /// start at First.

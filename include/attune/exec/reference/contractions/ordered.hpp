@@ -35,7 +35,8 @@ void sum_in_order(reference_contraction<T, Op, View> const& contract, Bound cons
 }
 
 /// Adds the gradients of what the ordered sums add and read to `dx` and to `to`. dx: the gradients by all contractions
-/// of a row, whose values are x. by_parameter(direction of D, gradient) receives those of parameters, from `first` on.
+/// of a row, whose values are x. by_parameter(direction of D, gradient) receives the gradients of parameters, whose
+/// directions start at `first`.
 template <class D, class T, class Op, class View, class Bound, class ByParameter>
 void pull_in_order(reference_contraction<T, Op, View> const& contract, Bound const& f, row_contractions<T>& x,
                    row_contractions<T>& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i, int first,

@@ -83,29 +83,25 @@ void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape
           D reference = initial_reference<normalizer, decltype(f.normalizer), D>(f.normalizer);
           struct pair {
             index_t j;
-            std::array<rounded, pairs + 1> x;
+            rounded const* x;
             double a, delta;
           };
           std::vector<pair> seen;
-          mask_row const m = p.row(b, h, i);
-          for (key_interval k = mask::next(op.mask, m, 0); !k.empty(); k = mask::next(op.mask, m, k.last))
-            for (index_t j = k.first; j < k.last; ++j) {
-              pair& s = seen.emplace_back();
-              s.j = j;
-              contract.all(s.x.data(), b, h, i, j);
-              rounded const a = bound.logit(s.x.data(), key<rounded>{rounded(double(j))});
-              s.a = a.value, s.delta = eps * a.total();
-              if constexpr (normalizer::traits.reference == mass_reference::running_maximum)
-                reference = math::larger(reference, D(a.value));
-            }
+          std::vector<index_t> keys;
+          auto const all = attune::detail::contractions_of_row(contract, bound, b, h, i, {0, p.keys}, keys);
+          for (index_t j : keys) {
+            rounded const *const x = all.of(seen.size()), a = bound.logit(x, key<rounded>{rounded(double(j))});
+            seen.push_back({j, x, a.value, eps * a.total()});
+            if constexpr (normalizer::traits.reference == mass_reference::running_maximum)
+              reference = math::larger(reference, D(a.value));
+          }
           for (int n = 0; n < pairs + 1; ++n) reference.tangent[n] = 0;
           for (pair const& s : seen) {
             // Derivatives of the masses by the contractions, with contractions and logit shifted to either end of their
             // errors.
             auto const slopes = [&](double side) {
               D x[pairs + 1];
-              for (int c = 0; c < pairs; ++c)
-                x[c] = D::variable(s.x[std::size_t(c)].value + side * eps * s.x[std::size_t(c)].total(), c);
+              for (int c = 0; c < pairs; ++c) x[c] = D::variable(s.x[c].value + side * eps * s.x[c].total(), c);
               D a = f.logit(x, key<D>{D(double(s.j))});
               a.value = s.a + side * s.delta;
               D const e = f.normalizer.earned(a, reference);
@@ -190,7 +186,7 @@ bool weights_repeat(Op const& op, inputs<Op, any_tensor> const& in, problem_shap
 template <class Op>
 gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in,
                                      cotangents<Op, any_tensor> const& d, precision const& how = {}) {
-  static_assert(!has_ordered_sums<Op>,
+  static_assert(!Op::contractions::has_derived,
                 "attune: gradient_error_bound(): there is no bound of the gradients of an ordered sum. Compare them "
                 "with testing::check_gradients()");
   gradient_bounds to;

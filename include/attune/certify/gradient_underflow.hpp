@@ -19,7 +19,6 @@
 
 #include <attune/certify/error_bound.hpp>
 #include <attune/exec/reference/dense_vjp.hpp>
-#include <attune/exec/weight_gate.hpp>
 #include <attune/operators/numbering.hpp>
 
 namespace attune::certify::detail {
@@ -51,7 +50,7 @@ class gradient_underflow {
     read_outputs(f, plain, w);
     double const through_ends = slope_through_ends(f.normalizer, w);
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
-      if constexpr (Op::has_weight_gate) pull_factor(n, std::fabs(w.weights[n]));
+      pull_factor(n, std::fabs(w.weights[n]));
       pull_logit(n, per_mass_ * (slope_of_mass(f.normalizer, w, n) + through_ends));
       pull_values(f, n, std::fabs(w.weights[n]) * factor(n));
     }
@@ -65,19 +64,14 @@ class gradient_underflow {
     factors_.clear();
     lift<double> const numbers{};
     attune::detail::reference_contraction<double, Op, view> const contract{op_, in_, p_, numbers};
-    mask_row const m = p_.row(b_, h_, i_);
-    for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last))
-      for (index_t j = k.first; j < k.last; ++j) {
-        double x[pairs + 1];
-        D moving[pairs + 1];
-        contract.all(x, b_, h_, i_, j);
-        for (int c = 0; c < pairs; ++c) moving[c] = D::variable(x[c], c);
-        logits_.push_back(f.logit(moving, key<D>{D(double(j))}));
-        if constexpr (Op::has_weight_gate)
-          factors_.push_back(attune::detail::factor_of_pair(op_, f, moving, p_, b_, h_, i_, j));
-        seen_.keys.push_back(j);
-        seen_.logits.push_back(logits_.back().value);
-      }
+    auto x = attune::detail::contractions_of_row(contract, f, b_, h_, i_, {0, p_.keys}, seen_.keys);
+    for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
+      D moving[pairs + 1];
+      for (int c = 0; c < pairs; ++c) moving[c] = D::variable(x.at(n, c), c);
+      logits_.push_back(f.logit(moving, key<D>{D(double(seen_.keys[n]))}));
+      factors_.emplace_back(contract, f, moving, b_, h_, i_, seen_.keys[n]);
+      seen_.logits.push_back(logits_.back().value);
+    }
   }
 
   /// Computes |do| before the output gate and its possible loss in the gate, the gains, and the gradients of output
@@ -141,19 +135,13 @@ class gradient_underflow {
   }
   template <class Bound>
   double gated(Bound const& plain, std::size_t n, index_t c) const {
-    double const v = attune::detail::gated_value<double>(in_, plain, b_, v_head_, seen_.keys[n], c);
-    return Op::has_weight_gate ? weighed(factor(n), v) : v;
+    return weighed(factor(n), attune::detail::gated_value<double>(in_, plain, b_, v_head_, seen_.keys[n], c));
   }
-  /// The size of the weight gate's factor.
-  double factor([[maybe_unused]] std::size_t n) const {
-    if constexpr (Op::has_weight_gate)
-      return std::fabs(factors_[n].value);
-    else
-      return 1;
-  }
+  /// The size of what multiplies the weight of a key.
+  double factor(std::size_t n) const { return std::fabs(factors_[n].factor.value); }
   /// The possible loss of a value in its gates.
   double raw_lost([[maybe_unused]] std::size_t n, [[maybe_unused]] index_t c) const {
-    if constexpr (Op::has_value_gate || Op::has_weight_gate)
+    if constexpr (!Op::has_plain_values)
       return (1 + factor(n)) * flushed_ * std::fabs(attune::detail::read<double>(in_.v, b_, v_head_, seen_.keys[n], c));
     else
       return 0;
@@ -207,12 +195,12 @@ class gradient_underflow {
     attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
     contract.pull_all(by, to_, b_, h_, i_, seen_.keys[n]);
   }
-  /// df_j = w_j <do, v_j> goes to the contraction that the weight gate reads.
+  /// df_j = w_j <do, v_j> goes to the contraction that the factor reads, if it reads one.
   void pull_factor([[maybe_unused]] std::size_t n, [[maybe_unused]] double weight) {
     if constexpr (Op::logit_contractions < pairs) {
       rounded by[pairs];
       for (rounded& x : by) x = rounded(0);
-      by[pairs - 1] = rounded(weighed(factors_[n].tangent[pairs - 1],
+      by[pairs - 1] = rounded(weighed(factors_[n].factor.tangent[pairs - 1],
                                       weighed(gain_, loss_.of_mass) + weighed(weight, gain_lost_) + flushed_));
       lift<rounded> const numbers{};
       attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
@@ -250,7 +238,8 @@ class gradient_underflow {
   dense_gradients<rounded>& to_;
   index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
   attune::detail::visible_keys<double> seen_;
-  std::vector<D> logits_, factors_;  ///< factors of the weight gate
+  std::vector<D> logits_;
+  std::vector<attune::detail::pair_factor<D, Op>> factors_;
   std::vector<double> by_out_, by_out_lost_;
   double per_mass_ = 1, gain_ = 1, gain_lost_ = 0;
   weight_loss loss_{0, 1, 0};

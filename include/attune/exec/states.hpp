@@ -162,7 +162,7 @@ namespace detail {
 /// Fails to compile, with a readable message, if the states of parts of the keys do not merge.
 template <class Op>
 constexpr void require_mergeable() {
-  static_assert(!has_ordered_sums<Op>,
+  static_assert(!Op::contractions::has_derived,
                 "attune: accumulate(): an ordered sum needs the sum over the keys of the other parts: use forward(). "
                 "See docs/reference/policies.md#ordered-sums");
 }

@@ -106,7 +106,7 @@ problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const
   problem_shape const p = checked_inputs("statistics", op, in, where);
   require_interval("statistics", keys, p);
   check_request("statistics", request);
-  if constexpr (has_ordered_sums<Op>)
+  if constexpr (Op::contractions::has_derived)
     if (!(keys == key_interval{0, p.keys}))
       throw error("statistics", "keys", attune::detail::text("the interval [", keys.first, ", ", keys.last, ")"),
                   attune::detail::text("[0, ", p.keys, "): an ordered sum needs all keys"));

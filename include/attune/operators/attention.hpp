@@ -100,6 +100,8 @@ struct attention_operator {
   static constexpr bool has_output_gate = !std::is_same_v<OutputGate, gate::no_output_factor>;
   /// Has a weight gate.
   static constexpr bool has_weight_gate = !std::is_same_v<WeightGate, gate::no_weight_factor>;
+  /// Rows add up values as they are, each times its weight.
+  static constexpr bool has_plain_values = !has_value_gate && !has_weight_gate;
   /// A row has a log-sum-exp and a ground weight only if its masses are summed.
   static constexpr bool has_lse = normalizer_is.divided_by == divisor::sum && !has_threshold;
   /// Rows have an output ground_weight: the normalizer has a ground or a sink.
@@ -160,10 +162,10 @@ constexpr auto pick(Default d, P p, Rest... rest) {
 
 /// An ordered sum comes with a normalizer of family masses.
 template <class Op>
-inline constexpr bool orders_masses = !has_ordered_sums<Op> || Op::normalizer_is.family == row_family::masses;
+inline constexpr bool orders_masses = !Op::contractions::has_derived || Op::normalizer_is.family == row_family::masses;
 /// An operator with an ordered sum has no policy that reads tables in `bind`.
 template <class Op>
-inline constexpr bool orders_without_entries = !has_ordered_sums<Op> || !has_entries<Op>;
+inline constexpr bool orders_without_entries = !Op::contractions::has_derived || !has_entries<Op>;
 /// The policies of an operator go together: attention() accepts them.
 template <class Op>
 inline constexpr bool compose =

@@ -270,6 +270,8 @@ struct list {
   /// Whether X is in the list.
   template <class X>
   static constexpr bool contains = (false || ... || std::is_same_v<X, C>);
+  /// A contraction of the list is derived: its value for one key depends on other keys of the row.
+  static constexpr bool has_derived = (false || ... || is_derived<C>);
 };
 /// Concatenates two lists.
 template <class A, class B>

@@ -89,7 +89,7 @@ void probe_contraction([[maybe_unused]] Bound const& bound) {
   using T = probe_scalar;
   if constexpr (contraction::is_ordered<C>)
     (void)contraction::mapped<C>(kernel::evaluation<P>::template part<Number>(bound), T{});
-  else if constexpr (!contraction::Rotary<C> && !contraction::is_interpolated<C>)
+  else if constexpr (!contraction::Rotary<C> && !contraction::is_derived<C>)
     (void)C::term(T{}, T{}, T{}, T{});
 }
 template <class P, class Bound, class... C, int... Number>

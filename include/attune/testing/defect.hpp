@@ -81,13 +81,14 @@ class altered_rows {
                !std::is_same_v<typename Op::mask_policy, mask::causal>;
       case defect::cap_after_mask:
         return !std::is_same_v<typename Op::mask_policy, mask::none> && Op::contractions::size > 0 &&
-               !has_ordered_sums<Op>;
+               !Op::contractions::has_derived;
       case defect::query_one_later:
       case defect::query_one_earlier:
       case defect::other_rotary_layout:
         return has_rotary_layout<typename Op::kernel_policy>;
       case defect::positions_ignored:
-        return !has_ordered_sums<Op> && !(Op::contractions::size == 0 || only_products(typename Op::contractions{}));
+        return !Op::contractions::has_derived &&
+               !(Op::contractions::size == 0 || only_products(typename Op::contractions{}));
       case defect::values_by_position:
         return p_.value_heads > 1;
       case defect::out_by_position:
@@ -149,16 +150,11 @@ class altered_rows {
     };
     T raw_largest = -math::infinity<T>();
     std::vector<T> raw;
-    [[maybe_unused]] attune::detail::row_contractions<T> ordered{Op::contractions::size, {}};
-    if constexpr (has_ordered_sums<Op>) {
-      for (index_t j : seen.keys) contract_pair(ordered.add_key(), j);
-      attune::detail::sum_in_order(contract, f, ordered, b, h, i);
-    }
+    attune::detail::row_contractions<T> all{Op::contractions::size, {}};
+    for (index_t j : seen.keys) contract_pair(all.add_key(), j);
+    attune::detail::sum_in_order(contract, f, all, b, h, i);
     for (index_t j : seen.keys) {
-      T x[Op::contractions::size + 1]{};
-      contract_pair(x, j);
-      if constexpr (has_ordered_sums<Op>)
-        for (int c = 0; c < Op::contractions::size; ++c) x[c] = ordered.at(seen.logits.size(), c);
+      T const* const x = all.of(seen.logits.size());
       T const s = f.score(x, key<T>{T(double(j))});
       seen.logits.push_back(logit(d, f, s, x));
       if (d == defect::cap_after_mask && seen.logits.back() != seen.logits.back())
@@ -214,9 +210,8 @@ class altered_rows {
 
     to.out.assign(std::size_t(p_.value_width), T(0));
     std::vector<T> weights = done.weights;
-    if constexpr (Op::has_weight_gate)
-      for (std::size_t n = 0; n < seen.keys.size(); ++n)
-        weights[n] = weights[n] * attune::detail::key_factor(contract, f, b, h, i, seen.keys[n]);
+    for (std::size_t n = 0; n < seen.keys.size(); ++n)
+      weights[n] = attune::detail::gate_of_key(contract, f, b, h, i, seen.keys[n])(weights[n]);
     if (!add_plain_values(d, b, h, seen.keys, weights, to.out))
       for (std::size_t n = 0; n < seen.keys.size(); ++n) {
         if (Op::has_threshold && done.weights[n] == T(0)) continue;

@@ -176,11 +176,11 @@ inline constexpr bool has_states = true;
 template <std::size_t N, class... Ops>
 inline constexpr bool has_states<fold_operator<N, Ops...>> = sizeof...(Ops) == 1;
 
-/// Whether an operator, or one of a fold, has an ordered sum.
+/// Whether a logit of an operator, or of one of a fold, depends on other keys of the row.
 template <class Op>
-inline constexpr bool sums_in_order = has_ordered_sums<Op>;
+inline constexpr bool needs_all_keys = Op::contractions::has_derived;
 template <std::size_t N, class... Ops>
-inline constexpr bool sums_in_order<fold_operator<N, Ops...>> = (has_ordered_sums<Ops> || ...);
+inline constexpr bool needs_all_keys<fold_operator<N, Ops...>> = (Ops::contractions::has_derived || ...);
 
 /// Checks every call of this executor.
 template <class Op, class Exec>
@@ -211,7 +211,7 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
     if constexpr (offers_call<cpu<>, call_kind::decode, Op>)
       computed("decode", 2, [&](outputs<Op, T> const& out) { decode(exec, op, in, out); });
 
-  if constexpr (sums_in_order<Op>) {
+  if constexpr (needs_all_keys<Op>) {
     line("split and merge").left_out = "the states of an operator with an ordered sum do not merge";
   } else if constexpr (!has_states<Op>) {
     line("split and merge").left_out = "a fold of several operators has no states";

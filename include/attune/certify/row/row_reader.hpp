@@ -41,7 +41,7 @@ class row_reader {
       seen_.logits.push_back(a.value);
       delta_.push_back(eps_ * a.total());
     };
-    if constexpr (has_ordered_sums<Op>) {
+    if constexpr (Op::contractions::has_derived) {
       attune::detail::for_each_visible(contract, f, b_, h_, i_, {0, p_.keys}, add);
     } else {
       mask_row const m = p_.row(b_, h_, i_);
@@ -82,20 +82,19 @@ class row_reader {
     [[maybe_unused]] double const lost = flushed_below(format_of(how_.arithmetic));
     index_t const head = p_.group(h_, p_.value_heads);
     value_errors_.clear();
-    if constexpr (!(Op::has_value_gate || Op::has_weight_gate)) {
+    if constexpr (Op::has_plain_values) {
       values_.see(in_.v, b_, head, seen_.keys);
     } else {
       lift<rounded> const numbers{};
       attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
       std::size_t of = std::size_t(-1);
-      rounded by;  // of the weight gate
+      attune::detail::pair_factor<rounded, Op> gate;
       values_.fill(std::size_t(p_.value_width), seen_.keys.size(), [&](std::size_t n, std::size_t d) {
         index_t const j = seen_.keys[n];
-        if (n != of) by = attune::detail::key_factor(contract, f, b_, h_, i_, j), of = n;
-        rounded v = attune::detail::gated_value<rounded>(in_, f, b_, head, j, index_t(d));
-        if constexpr (Op::has_weight_gate) v = by * v;
+        if (n != of) gate = attune::detail::gate_of_key(contract, f, b_, h_, i_, j), of = n;
+        rounded const v = gate(attune::detail::gated_value<rounded>(in_, f, b_, head, j, index_t(d)));
         value_errors_.push_back(eps_ * v.total() +
-                                lost * magnitude(in_.v(b_, head, j, index_t(d))) * magnitude(by.size));
+                                lost * magnitude(in_.v(b_, head, j, index_t(d))) * magnitude(gate.factor.size));
         return v.value;
       });
     }

@@ -134,7 +134,7 @@ class rank_gradients {
   }
 
   /// The gradients need sums over all keys of a row, which take a round of the ring.
-  static constexpr bool two_rounds = Op::has_threshold || has_ordered_sums<Op>;
+  static constexpr bool two_rounds = Op::has_threshold || Op::contractions::has_derived;
 
  private:
   std::span<T> sums_of(std::size_t w, int rank, std::size_t n) {

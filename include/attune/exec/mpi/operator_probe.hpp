@@ -43,9 +43,8 @@ std::vector<double> operator_probe(Op const& op, problem_shape const& p, Extents
     double x[std::size_t(Op::contractions::size) + 1] = {};
     [&]<class... C, int... N>(contraction::list<C...>, std::integer_sequence<int, N...>) {
       auto const one = [&](auto c, auto const& owner, int n) {
-        using type = decltype(c);
-        if constexpr (!contraction::is_ordered<type> && !contraction::is_interpolated<type>)
-          x[n] = attune::detail::contracted<type, double>(in, p, owner, {b, h, i, j});
+        if constexpr (!contraction::is_derived<decltype(c)>)
+          x[n] = attune::detail::contracted<decltype(c), double>(in, p, owner, {b, h, i, j});
         numbers.push_back(x[n]);
       };
       (..., one(C{}, op.template owner<N>(), N));

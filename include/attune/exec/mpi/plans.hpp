@@ -31,7 +31,7 @@ inline int rank_before(communicator const& ranks, int rank, int n) { return (ran
 /// Whether the plan `states` runs an operator. The states of candidate sets have no fixed size, and an ordered sum
 /// needs the sums over the keys of other ranks first.
 template <class Op>
-inline constexpr bool has_states_plan = !Op::has_threshold && !has_ordered_sums<Op>;
+inline constexpr bool has_states_plan = !Op::has_threshold && !Op::contractions::has_derived;
 
 /// Compares how many numbers travel in both plans, over all pairs of ranks.
 template <class T, class Op>

@@ -78,10 +78,9 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
   index_t const v_head = p.group(h, p.value_heads);
   for (std::size_t n = 0; n < seen.keys.size(); ++n) {
     index_t const j = seen.keys[n];
-    T w = done.weights[n];
-    to.weights(slot, j) = w;
-    if (Op::has_threshold && scalar<T>::all(w == T(0))) continue;  // outside the support: never read
-    if constexpr (Op::has_weight_gate) w = w * key_factor(contract, f, b, h, i, j);
+    to.weights(slot, j) = done.weights[n];
+    if (Op::has_threshold && scalar<T>::all(done.weights[n] == T(0))) continue;  // outside the support: never read
+    T const w = gate_of_key(contract, f, b, h, i, j)(done.weights[n]);
     if constexpr (!Op::has_value_gate && std::is_same_v<View, any_tensor>)
       in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
         for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + w * T(v[d * step]);

@@ -9,10 +9,9 @@
 
 #include <vector>
 
-#include <attune/core/philox.hpp>
 #include <attune/exec/reference/compensated.hpp>
-#include <attune/exec/reference/contractions/contraction.hpp>
 #include <attune/exec/reference/contractions/ordered.hpp>
+#include <attune/exec/reference/weight_gate.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/candidates.hpp>
 
@@ -35,32 +34,31 @@ struct weighed_row {
   candidate_threshold<T> level{};                        ///< family sparse_support
 };
 
+/// The contractions of the visible keys of a row, in ascending order. Appends these keys. f: the operator, bound to the
+/// row.
+template <class T, class Op, class View, class Bound>
+row_contractions<T> contractions_of_row(reference_contraction<T, Op, View> const& contract, Bound const& f, index_t b,
+                                        index_t h, index_t i, key_interval range, std::vector<index_t>& keys) {
+  mask_row const r = contract.p.row(b, h, i);
+  row_contractions<T> all{Op::contractions::size, {}};
+  for (key_interval k = mask::next(contract.op.mask, r, range.first); !k.empty() && k.first < range.last;
+       k = mask::next(contract.op.mask, r, k.last))
+    for (index_t j = k.first; j < k.last && j < range.last; ++j) {
+      contract.all(all.add_key(), b, h, i, j);
+      keys.push_back(j);
+    }
+  sum_in_order(contract, f, all, b, h, i);
+  return all;
+}
 /// Calls visit(j, score, logit') for every visible key of a row, in ascending order.
 template <class T, class Op, class View, class Bound, class Visit>
 void for_each_visible(reference_contraction<T, Op, View> const& contract, Bound const& f, index_t b, index_t h,
                       index_t i, key_interval range, Visit const& visit) {
-  mask_row const r = contract.p.row(b, h, i);
-  [[maybe_unused]] row_contractions<T> all{Op::contractions::size, {}};
-  [[maybe_unused]] std::vector<index_t> keys;
-  for (key_interval k = mask::next(contract.op.mask, r, range.first); !k.empty() && k.first < range.last;
-       k = mask::next(contract.op.mask, r, k.last))
-    for (index_t j = k.first; j < k.last && j < range.last; ++j) {
-      if constexpr (has_ordered_sums<Op>) {
-        contract.all(all.add_key(), b, h, i, j);
-        keys.push_back(j);
-      } else {
-        T x[Op::contractions::size + 1];
-        contract.all(x, b, h, i, j);
-        T const s = f.score(x, key<T>{T(double(j))});
-        visit(j, s, f.logit_of_score(s, x));
-      }
-    }
-  if constexpr (has_ordered_sums<Op>) {
-    sum_in_order(contract, f, all, b, h, i);
-    for (std::size_t n = 0; n < keys.size(); ++n) {
-      T const s = f.score(&all.at(n, 0), key<T>{T(double(keys[n]))});
-      visit(keys[n], s, f.logit_of_score(s, &all.at(n, 0)));
-    }
+  std::vector<index_t> keys;
+  row_contractions<T> const all = contractions_of_row(contract, f, b, h, i, range, keys);
+  for (std::size_t n = 0; n < keys.size(); ++n) {
+    T const s = f.score(all.of(n), key<T>{T(double(keys[n]))});
+    visit(keys[n], s, f.logit_of_score(s, all.of(n)));
   }
 }
 
@@ -153,35 +151,6 @@ T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index
     return v * f.value_gate.factor(read_shared<T>(in.value_gate, b, v_head, j, d));
   else
     return v;
-}
-
-/// The factor by which the weight gate multiplies what key j adds to the value sum, in scalar S. It reads the last
-/// contraction of the pair, its random number, or nothing. x: the contractions of the pair.
-template <class S, class Op, class Bound>
-S key_factor([[maybe_unused]] Op const& op, [[maybe_unused]] problem_shape const& p, Bound const& f,
-             [[maybe_unused]] S const* x, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
-             [[maybe_unused]] index_t i, index_t j) {
-  using source = typename Op::weight_gate_policy::contraction;
-  key<S> const at{S(double(j))};
-  if constexpr (std::is_same_v<source, contraction::none>)
-    return f.weight_gate.factor(at);
-  else if constexpr (std::is_same_v<source, contraction::uniform>)
-    return f.weight_gate.factor(S(double(pair_number(op.weight_gate.seed, b, h, i + p.offset_of(b), j))), at);
-  else
-    return f.weight_gate.factor(x[Op::contractions::size - 1], at);
-}
-/// The same, from the tensors; 1 without a weight gate.
-template <class T, class Op, class View, class Bound>
-T key_factor([[maybe_unused]] reference_contraction<T, Op, View> const& contract, [[maybe_unused]] Bound const& f,
-             [[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] index_t i,
-             [[maybe_unused]] index_t j) {
-  if constexpr (Op::has_weight_gate) {
-    T x[Op::contractions::size + 1];
-    contract.all(x, b, h, i, j);
-    return key_factor(contract.op, contract.p, f, x, b, h, i, j);
-  } else {
-    return T(1);
-  }
 }
 
 /// The factor of out_d.

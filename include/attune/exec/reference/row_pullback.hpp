@@ -61,35 +61,19 @@ class row_pullback {
     seen_ = {};
     logits_.clear();
     factors_.clear();
-    mask_row const m = p_.row(b, h, i);
-    [[maybe_unused]] row_contractions<T> all{pairs, {}};
-    auto const add_logit = [&](T const* x, index_t j) {
+    row_contractions<T> x = contractions_of_row(contract, plain, b, h, i, {0, p_.keys}, seen_.keys);
+    for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
       D moved[pairs + 1];
-      for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
-      logits_.push_back(f.logit(moved, key<D>{D(T(double(j)))}));
-      if constexpr (Op::has_weight_gate) factors_.push_back(key_factor(op_, p_, f, moved, b, h, i, j));
+      for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x.at(n, c), c);
+      logits_.push_back(f.logit(moved, key<D>{D(T(double(seen_.keys[n])))}));
+      factors_.emplace_back(contract, f, moved, b, h, i, seen_.keys[n]);
       seen_.logits.push_back(logits_.back().value);
-    };
-    for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last))
-      for (index_t j = k.first; j < k.last; ++j) {
-        seen_.keys.push_back(j);
-        if constexpr (has_ordered_sums<Op>) {
-          contract.all(all.add_key(), b, h, i, j);
-        } else {
-          T x[pairs + 1];
-          contract.all(x, b, h, i, j);
-          add_logit(x, j);
-        }
-      }
-    if constexpr (has_ordered_sums<Op>) {
-      sum_in_order(contract, plain, all, b, h, i);
-      for (std::size_t n = 0; n < seen_.keys.size(); ++n) add_logit(&all.at(n, 0), seen_.keys[n]);
     }
     weighed_row<T> const w = weigh<normalizer>(plain.normalizer, seen_, plain_row.visible);
 
     by_parameter_.assign(std::size_t(numbers_moved), T(0));
     read_cotangents(f, plain, w);
-    by_pair_.assign(seen_.keys.size() * std::size_t(pairs), T(0));
+    by_pair_ = {pairs, std::vector<T>(x.values.size(), T(0))};
     if constexpr (is.family == row_family::masses)
       masses(f, w, r.visible);
     else if constexpr (is.family == row_family::range_weighted)
@@ -97,22 +81,19 @@ class row_pullback {
     else
       candidates(f, w);
 
-    if constexpr (Op::has_weight_gate) pull_factors(w);
-    if constexpr (has_ordered_sums<Op>) {
-      row_contractions<T> by_pair{pairs, std::move(by_pair_)};
-      if constexpr (has_interpolated_rows<Op>) pull_rows(contract, all, by_pair, to_, b, h, i);
-      pull_in_order<Op, D>(f, all, by_pair, first_parameter, directions, [&](int k, T const& by) {
-        T& to = by_parameter_[std::size_t(k - first_parameter)];
-        to = to + by;
-      });
-      by_pair_ = std::move(by_pair.values);
-    }
+    for (std::size_t n = 0; n < seen_.keys.size(); ++n)
+      if (!outside_support(w, n))
+        factors_[n].pull(T(w.weights[n] * gains_[n]), [&](auto const& move) { along_directions(n, move); });
+    pull_in_order<D>(contract, f, x, by_pair_, to_, b, h, i, first_parameter, directions, [&](int k, T const& by) {
+      T& to = by_parameter_[std::size_t(k - first_parameter)];
+      to = to + by;
+    });
     if constexpr (entries > 0) pull_entries(first_entry);
     if (!first_pass_) return;
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
-      contract.pull_all(by_pair_.data() + n * std::size_t(pairs), to_, b, h, i, seen_.keys[n]);
+      contract.pull_all(by_pair_.of(n), to_, b, h, i, seen_.keys[n]);
       if (outside_support(w, n)) continue;
-      pull_value(f, gated_weight(w, n), seen_.keys[n]);
+      pull_value(f, factors_[n](w.weights[n]), seen_.keys[n]);
     }
     for (int s = 0; s < parameters; ++s) {
       T& to = to_.parameters[std::size_t(s)].values(b, h, i, 0);
@@ -142,8 +123,8 @@ class row_pullback {
     if constexpr (Op::has_lse) by_lse_ = number(d_.lse);
     if constexpr (Op::has_ground_weight) by_ground_ = number(d_.ground_weight);
     by_out_.assign(std::size_t(p_.value_width), T(0));
-    by_weight_.assign(seen_.keys.size(), T(0));
-    if constexpr (Op::has_weight_gate) ungated_.assign(seen_.keys.size(), T(0));
+    gains_.assign(seen_.keys.size(), T(0));
+    by_weight_ = gains_;
     ground_gain_ = by_ground_;
     if (d_.out.absent()) return;
     for (index_t c = 0; c < p_.value_width; ++c) {
@@ -152,7 +133,7 @@ class row_pullback {
         T out(0);
         for (std::size_t n = 0; n < seen_.keys.size(); ++n)
           if (!outside_support(w, n))
-            out = out + gated_weight(w, n) * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+            out = out + factors_[n](w.weights[n]) * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
         D const factor = moving.output_gate.factor(D::variable(read_shared<T>(in_.output_gate, b_, h_, i_, at), 0));
@@ -166,11 +147,8 @@ class row_pullback {
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
       if (outside_support(w, n)) continue;
       for (index_t c = 0; c < p_.value_width; ++c)
-        by_weight_[n] = by_weight_[n] + by_out_[std::size_t(c)] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
-      if constexpr (Op::has_weight_gate) {
-        ungated_[n] = by_weight_[n];
-        by_weight_[n] = by_weight_[n] * factors_[n].value;
-      }
+        gains_[n] = gains_[n] + by_out_[std::size_t(c)] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+      by_weight_[n] = factors_[n](gains_[n]);
     }
     if constexpr (Op::uses(field::v0))
       for (index_t c = 0; c < p_.value_width; ++c)
@@ -322,38 +300,19 @@ class row_pullback {
       while (top < logits_.size() && !scalar<T>::all(logits_[top].value == w.level.reference)) ++top;
       T const through_reference = (lag_gain.value() - mean * lag.value()) / sum;
       if (top < logits_.size() && !scalar<T>::all(through_reference == zero))
-        add_along_directions(top, [&](int k) { return chained(logits_[top].tangent[k], through_reference); });
+        along_directions(top, [&](int k) { return chained(logits_[top].tangent[k], through_reference); });
     }
-  }
-
-  /// out = sum_n f_n w_n v_n:  df_n = w_n <do, v_n>.
-  void pull_factors(weighed_row<T> const& w) {
-    for (std::size_t n = 0; n < seen_.keys.size(); ++n)
-      if (!outside_support(w, n))
-        add_along_directions(n, [&](int k) { return chained(T(w.weights[n] * ungated_[n]), factors_[n].tangent[k]); });
-  }
-  /// f_n w_n.
-  T gated_weight(weighed_row<T> const& w, std::size_t n) const {
-    if constexpr (Op::has_weight_gate)
-      return w.weights[n] * factors_[n].value;
-    else
-      return w.weights[n];
   }
 
   /// Whether key n is outside the support: then its value is never read.
   static bool outside_support(weighed_row<T> const& w, std::size_t n) {
     return is.family == row_family::sparse_support && scalar<T>::all(w.weights[n] == T(0));
   }
-  /// Sets the contractions' gradients of key n to move(direction), and adds move(direction) to the parameters.
+  /// Adds move(direction) to the contractions' gradients of key n and to the parameters.
   template <class Move>
   void along_directions(std::size_t n, Move const& move) {
-    for (int c = 0; c < pairs; ++c) by_pair_[n * std::size_t(pairs) + std::size_t(c)] = T(0);
-    add_along_directions(n, move);
-  }
-  template <class Move>
-  void add_along_directions(std::size_t n, Move const& move) {
     for (int c = 0; c < pairs; ++c) {
-      T& to = by_pair_[n * std::size_t(pairs) + std::size_t(c)];
+      T& to = by_pair_.at(n, c);
       to = to + move(c);
     }
     for (int s = 0; s < numbers_moved; ++s)
@@ -391,9 +350,11 @@ class row_pullback {
   index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
   bool first_pass_ = true;
   visible_keys<T> seen_;
-  std::vector<D> logits_, factors_;  ///< of the visible keys; factors of the weight gate
+  std::vector<D> logits_;  ///< of the visible keys
+  std::vector<pair_factor<D, Op>> factors_;
+  row_contractions<T> by_pair_;  ///< gradients by the contractions
   T by_lse_, by_ground_, ground_gain_;
-  std::vector<T> by_out_, by_weight_, ungated_, by_parameter_, by_pair_;  ///< ungated_: <do, v_n>
+  std::vector<T> by_out_, gains_, by_weight_, by_parameter_;  ///< gains_: <do, v_n>
 };
 
 }  // namespace attune::detail

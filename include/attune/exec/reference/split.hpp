@@ -27,14 +27,8 @@ states_of<T, Op> dense_states(Op const& op, inputs<Op, any_tensor> const& in, ke
         auto const f = op.bind(detail::scalar_row<T>(p, op.mask, b, h, i, numbers));
         index_t const v_head = p.group(h, p.value_heads);
         auto const value_of = [&](index_t j) {
-          [[maybe_unused]] T const factor = detail::key_factor(contract, f, b, h, i, j);
-          return [&, j, factor](index_t d) {
-            static_cast<void>(factor);  // read only with a weight gate
-            T const v = detail::gated_value<T>(in, f, b, v_head, j, d);
-            if constexpr (Op::has_weight_gate)
-              return T(factor * v);
-            else
-              return v;
+          return [&, j, gate = gate_of_key(contract, f, b, h, i, j)](index_t d) {
+            return gate(detail::gated_value<T>(in, f, b, v_head, j, d));
           };
         };
         if constexpr (Op::has_threshold) {

@@ -10,7 +10,6 @@
 #include <attune/exec/gradients.hpp>
 #include <attune/exec/thrust/gradients/entry_program.hpp>
 #include <attune/exec/thrust/gradients/pair_tables.hpp>
-#include <attune/exec/thrust/gradients/row_entries.hpp>
 
 namespace attune {
 
@@ -44,12 +43,12 @@ class gradient_run {
         for_each_task(exec_, rows, open_gate_program<T, Op>{call_.at, d_.out, behind});
         call_.d_out = behind;
       }
-    index_t const numbers_per_pair = ordered_size();
-    memory sums(exec_, numbers_per_pair), grown(exec_, numbers_per_pair);
-    if constexpr (has_ordered_sums<Op>) call_.ordered = {sums.data(), grown.data()};
+    index_t const numbers_kept = derived_pairs<T, Op>::size(p_);
+    memory sums(exec_, numbers_kept), grown(exec_, numbers_kept);
+    call_.derived = {sums.data(), grown.data()};
     record_program<T, Op> const record{call_};
     for_each_task(exec_, record.tasks(), record);
-    if constexpr (has_ordered_sums<Op>) for_each_task(exec_, rows, ordered_program<T, Op>{call_});
+    grow_derived(exec_, call_);
     pairs(to);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
@@ -62,9 +61,9 @@ class gradient_run {
       }
     });
     values(to);
-    if constexpr (has_interpolated_rows<Op>)
-      with_all(to.of(field::position_scores), rows_of(p_.positions),
-               [&](tensor<T> const& g) { for_each_task(exec_, rows, row_entries_program<T, Op>{call_, g}); });
+    each_derived_input(call_, [&](field f, index_t width, auto const& program_to) {
+      with_all(to.of(f), rows_of(width), [&](tensor<T> const& g) { for_each_task(exec_, rows, program_to(g)); });
+    });
     if constexpr (Op::has_output_gate)
       if (given())
         with_all(to.of(field::output_gate), rows_of(p_.output_gate_width),
@@ -93,12 +92,6 @@ class gradient_run {
   /// more.
   static constexpr index_t pair_parts = index_t(1) << 24;
 
-  index_t ordered_size() const {
-    if constexpr (has_ordered_sums<Op>)
-      return ordered_pairs<T, Op>::size(p_);
-    else
-      return 0;
-  }
   bool given() const { return !d_.out.absent(); }
   shape rows_of(index_t width) const { return {p_.batch, p_.heads, p_.queries, width}; }
   template <class Program>

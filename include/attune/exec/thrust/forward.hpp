@@ -8,7 +8,8 @@
 #include <attune/exec/states.hpp>
 #include <attune/exec/thrust/candidates.hpp>
 #include <attune/exec/thrust/counts.hpp>
-#include <attune/exec/thrust/ordered.hpp>
+#include <attune/exec/thrust/hooks/ordered.hpp>
+#include <attune/exec/thrust/hooks/weight_gate.hpp>
 
 namespace attune {
 
@@ -54,8 +55,7 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
       T const w = f.normalizer.weight(level, a, key<T>{T(double(j))});
       if (w == T(0)) return;  // outside the support: the value is never read
       sum = sum + w;
-      T gated = w;
-      if constexpr (Op::has_weight_gate) gated = w * pairs.factor(f, j);
+      T const gated = pair_factor(pairs, f, j)(w);
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
       auto const value = pairs.values(f, j, from);
@@ -71,21 +71,13 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
     r.threshold = done.threshold;
   } else {
     auto state = row_state<T, accumulators<T>>::template empty<normalizer>(f.normalizer, stretch);
-    auto const add = [&](index_t j, auto const& logit) {
+    for_each_logit(pairs, f, [&](index_t j, auto const& logit) {
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
-      if constexpr (Op::has_weight_gate)
-        state.template accumulate<normalizer>(f.normalizer, logit(), [&, factor = pairs.factor(f, j)](index_t d) {
-          return factor * value_or_zero(pairs, f, j, from + d);
-        });
-      else
-        state.template accumulate<normalizer>(f.normalizer, logit(),
-                                              [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
-    };
-    if constexpr (has_ordered_sums<Op>)
-      for_each_logit(pairs, f, [&](index_t j, T const& a) { add(j, [&] { return a; }); });
-    else
-      pairs.for_each_key([&](index_t j) { add(j, [&] { return pairs.logit(f, j); }); });
+      state.template accumulate<normalizer>(f.normalizer, logit(), [&, gated = pair_factor(pairs, f, j)](index_t d) {
+        return gated(value_or_zero(pairs, f, j, from + d));
+      });
+    });
     keep(n, first, state);
     auto const done = finish_state<normalizer>(state, f.normalizer, visible);
     r.out = state.acc;

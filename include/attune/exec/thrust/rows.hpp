@@ -13,7 +13,6 @@
 #include <attune/exec/terms.hpp>
 #include <attune/exec/thrust/device_ready.hpp>
 #include <attune/exec/thrust/launch.hpp>
-#include <attune/exec/weight_gate.hpp>
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_thrust {
@@ -117,33 +116,20 @@ struct row_pairs {
   ATTUNE_HD void each_contraction(Visit const& visit) const {
     each(visit, contractions{}, std::make_integer_sequence<int, contractions::size>{});
   }
-  /// The values of all contractions of the pair with key j, except ordered sums and rows that are read at them: see
+  /// The values of the contractions from First to Last - 1 of the pair with key j, except derived ones: see
   /// thrust/ordered.hpp.
+  template <int First = 0, int Last = contractions::size>
   ATTUNE_HD void contract(T* x, index_t j) const {
     each_contraction([&](auto c, auto const& owner, auto n) {
-      if constexpr (!contraction::is_derived<decltype(c)>) x[decltype(n)::value] = contracted<decltype(c)>(owner, j);
+      if constexpr (constexpr int place = decltype(n)::value;
+                    First <= place && place < Last && !contraction::is_derived<decltype(c)>)
+        x[place] = contracted<decltype(c)>(owner, j);
     });
   }
   ATTUNE_HD T logit(bound const& f, index_t j) const {
     T x[contractions::size + 1];
-    each_contraction([&](auto c, auto const& owner, auto n) {
-      if constexpr (constexpr int place = decltype(n)::value; place < Op::logit_contractions)
-        x[place] = contracted<decltype(c)>(owner, j);
-    });
+    contract<0, Op::logit_contractions>(x, j);
     return f.logit(x, key<T>{T(double(j))});
-  }
-
-  /// The factor of the weight gate for key j; 1 without one. Computed once per pair, not per feature.
-  ATTUNE_HD T factor([[maybe_unused]] bound const& f, [[maybe_unused]] index_t j) const {
-    T x[contractions::size + 1];
-    each_contraction([&](auto c, auto const& owner, auto n) {
-      if constexpr (decltype(n)::value >= Op::logit_contractions)
-        x[decltype(n)::value] = contracted<decltype(c)>(owner, j);
-    });
-    if constexpr (Op::has_weight_gate)
-      return attune::detail::factor_of_pair(at.op, f, x, at.p, b, h, i, j);
-    else
-      return T(1);
   }
 
   /// v_j after the value gate, as a function of the feature, counted from `first`.

@@ -64,7 +64,9 @@ struct row_statistics_program {
     statistics_sums<T> all, some;
     index_t count = 0, larger = 0;
     int pending = 0;
-    auto const add = [&](index_t j, T const& a) {
+    for_each_logit(pairs, f, [&](index_t j, auto const& logit) {
+      if (j < call.keys.first || j >= call.keys.last) return;
+      T const a = logit();
       T const x = attune::detail::weight_of<Op>(f.normalizer, w, a, key<T>{T(double(j))});
       high = math::larger(high, a);
       most = math::larger(most, x);
@@ -80,13 +82,7 @@ struct row_statistics_program {
       all.add(some);
       some = {};
       pending = 0;
-    };
-    if constexpr (has_ordered_sums<Op>)
-      for_each_logit(pairs, f, add);
-    else
-      pairs.for_each_key([&](index_t j) {
-        if (j >= call.keys.first && j < call.keys.last) add(j, logit(pairs, f, j));
-      });
+    });
     all.add(some);
     T const mean = count > 0 ? T(all.logits / T(double(count)) + f.logit_shift) : off;
     highest_logit[row] = attune::detail::or_nan(count > 0 ? T(high + f.logit_shift) : off, mean);
@@ -98,16 +94,6 @@ struct row_statistics_program {
     scored[row] = count;
     if (call.entropy) entropy[row] = all.entropy;
     if (call.counts) above[row] = larger;
-  }
-
-  /// A threshold is valid only for exactly the logits from which it was found, bit for bit.
-  ATTUNE_HD static T logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j) {
-    if constexpr (Op::has_threshold)
-      return same_logit(pairs, f, j);
-    else if constexpr (has_ordered_sums<Op>)
-      return logit_in_order(pairs, f, j);
-    else
-      return pairs.logit(f, j);
   }
 };
 
@@ -128,8 +114,7 @@ struct column_program {
         row<T> const r = pairs.facts(counts);
         auto const f = call.at.op.bind(r);
         auto const w = call.weights(f, r.visible, call.at.row_number(b, h, i));
-        sum += double(attune::detail::weight_of<Op>(f.normalizer, w, row_statistics_program<T, Op>::logit(pairs, f, j),
-                                                    key<T>{T(double(j))}));
+        sum += double(attune::detail::weight_of<Op>(f.normalizer, w, logit_of_key(pairs, f, j), key<T>{T(double(j))}));
       }
     columns[n] = T(sum);
   }

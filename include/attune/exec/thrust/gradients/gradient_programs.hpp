@@ -151,6 +151,17 @@ ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& 
   pull(std::integral_constant<int, 1>{});
   pull(std::integral_constant<int, 2>{});
 }
+/// The same for contraction number Only of the pair with key j; if Only is -1, for all of them.
+template <int Only, class Wanted, class T, int Count, class Row>
+ATTUNE_HD void pull_from_pair(Wanted const& wanted, Row const& row, index_t j, index_t first, index_t width,
+                              accumulators<T, Count>& acc) {
+  auto const pair = row(j);
+  row.view.each_contraction([&](auto c, auto const& owner, auto number) {
+    constexpr int at = decltype(number)::value;
+    if constexpr (Only < 0 || Only == at)
+      pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[at], j, first, width, acc);
+  });
+}
 /// One of the inputs of a side. Which one is a run-time number, so the inputs share what is compiled for the pair:
 /// nearly all of a program.
 template <operand_side Side>
@@ -194,14 +205,7 @@ struct query_program {
     row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
     index_t const first = t.piece * stretch;
     accumulators<T> acc(0, T(0));
-    row.view.for_each_key([&](index_t j) {
-      auto const pair = row(j);
-      row.view.each_contraction([&](auto c, auto const& owner, auto number) {
-        constexpr int at = decltype(number)::value;
-        if constexpr (Only < 0 || Only == at)
-          pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[at], j, first, width, acc);
-      });
-    });
+    row.view.for_each_key([&](index_t j) { pull_from_pair<Only>(wanted, row, j, first, width, acc); });
     acc.write(features(to, t.b, t.h, t.i, first), width - first);
   }
 };
@@ -245,12 +249,7 @@ struct key_program {
     index_t const first = t.piece * key_stretch;
     accumulators<T, key_stretch> acc(0, T(0));
     for_each_query(call, t.b, t.g, to.extents().head, t.j, [&](auto const& row, index_t, index_t) {
-      auto const pair = row(t.j);
-      row.view.each_contraction([&](auto c, auto const& owner, auto number) {
-        constexpr int at = decltype(number)::value;
-        if constexpr (Only < 0 || Only == at)
-          pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[at], t.j, first, width, acc);
-      });
+      pull_from_pair<Only>(wanted, row, t.j, first, width, acc);
     });
     acc.write(features(to, t.b, t.g, t.j, first), width - first);
   }
@@ -323,13 +322,7 @@ struct distance_program {
     for (index_t i = 0; i < p.queries; ++i) {
       index_t const j = i + (p.keys - 1) - distance;
       if (j < 0 || j >= p.keys || !mask::sees(call.at.op.mask, p.row(b, h, i), j)) continue;
-      row_gradients<T, Op, false> const row(call, b, h, i);
-      auto const pair = row(j);
-      row.view.each_contraction([&](auto c, auto const& owner, auto number) {
-        constexpr int at = decltype(number)::value;
-        if constexpr (Only == at)
-          pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[at], j, first, e.feature, acc);
-      });
+      pull_from_pair<Only>(wanted, row_gradients<T, Op, false>(call, b, h, i), j, first, e.feature, acc);
     }
     acc.write(features(to, b, h, distance, first), e.feature - first);
   }

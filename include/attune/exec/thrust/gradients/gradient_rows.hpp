@@ -50,7 +50,7 @@ struct gradient_call {
   tensor<T const> d_out, d_lse, d_ground_weight;  ///< cotangents, d_out before the output gate; absent: 0
   row_record<T, Op>* records;                     ///< B H Lq
   T* row_parameters;                              ///< B H Lq x parameters
-  ordered_pairs<T, Op> ordered = {};
+  derived_pairs<T, Op> derived = {};
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return at.row_number(b, h, i); }
   ATTUNE_HD static T number(tensor<T const> const& x, index_t b, index_t h, index_t i) {
@@ -71,15 +71,11 @@ ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_p
   return rounded_here(sum);
 }
 
-/// h_j = f_j <do, v_j>, with the factor f_j of the weight gate.
+/// h_j = f_j <do, v_j>, with what multiplies the weight of the pair.
 template <class T, class Op>
 ATTUNE_HD T gated_gain(gradient_call<T, Op> const& call, row_pairs<T, Op> const& pairs,
                        typename row_pairs<T, Op>::bound const& f, index_t j) {
-  T const gain = gain_of_value(call, pairs, f, j);
-  if constexpr (Op::has_weight_gate)
-    return gain * pairs.factor(f, j);
-  else
-    return gain;
+  return pair_factor(pairs, f, j)(gain_of_value(call, pairs, f, j));
 }
 
 /// The record of a row, and the gradients of its parameters through the row as a whole.
@@ -140,24 +136,14 @@ struct record_program {
     auto state = row_state<T, accumulators<T, 1>>::template empty<normalizer>(f.normalizer, 1);
     [[maybe_unused]] T low = math::infinity<T>(), high = initial_max<T>();
     [[maybe_unused]] index_t lowest_key = -1, highest_key = -1;
-    auto const add = [&](index_t j, T const& a) {
-      T const h = gated_gain(call, pairs, f, j);
+    for_each_pair(pairs, f, [&](index_t j, T const* x) {
+      call.derived.store(pairs, j, x);
+      T const a = f.logit(x, key<T>{T(double(j))}), h = gated_gain(call, pairs, f, j);
       state.template accumulate<normalizer>(f.normalizer, a, [&](index_t) { return h; });
       if (a < low && a > -math::infinity<T>()) low = a, lowest_key = j;
       if (a > high) high = a, highest_key = j;
-    };
-    if constexpr (has_ordered_sums<Op>)
-      for_each_in_order(pairs, f, [&](index_t j, T const* x) {
-        index_t const number = call.row_number(pairs.b, pairs.h, pairs.i);
-        contraction::each_ordered<typename Op::contractions>([&](auto, auto index, auto) {
-          constexpr int n = decltype(index)::value;
-          call.ordered.sums[call.ordered.at(call.at.p, n, number, j)] = x[n];
-        });
-        add(j, f.logit(x, key<T>{T(double(j))}));
-        return true;
-      });
-    else
-      pairs.for_each_key([&](index_t j) { add(j, pairs.logit(f, j)); });
+      return true;
+    });
     T const d_lse = call.number(call.d_lse, pairs.b, pairs.h, pairs.i);
     if constexpr (normalizer::traits.family == row_family::range_weighted) {
       using D = dual<T, 3 + parameters>;  // lowest and highest logit, row constant, parameters
@@ -230,29 +216,15 @@ class row_gradients {
     constexpr normalizer_traits is = Op::normalizer_is;
     T x[pairs + 1];
     view.contract(x, j);
-    if constexpr (has_ordered_sums<Op>)
-      contraction::each_ordered<typename Op::contractions>(
-          [&](auto, auto index, auto) { x[decltype(index)::value] = call_.ordered.sums[ordered_at(index, j)]; });
-    if constexpr (has_interpolated_rows<Op>) read_rows(view, x);
+    call_.derived.read(view, j, x);
     D moved[pairs + 1];
     for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
     key<D> const at{D(T(double(j)))};
     D const logit = moving.logit(moved, at);
     pair_gradient<T, pairs> to;
     T by_logit;
-    [[maybe_unused]] T gain(0);  // <do, v>, before the weight gate
-    [[maybe_unused]] D factor;
-    if constexpr (Op::has_weight_gate)
-      factor = attune::detail::factor_of_pair(call_.at.op, moving, moved, call_.at.p, view.b, view.h, view.i, j);
-    auto const gated = [&] {
-      T const g = gain_of_value(call_, view, f, j);
-      if constexpr (Op::has_weight_gate) {
-        gain = g;
-        return g * factor.value;
-      } else {
-        return g;
-      }
-    };
+    moving_factor<T, Op, D> factor(view, moving, moved, j);
+    auto const gated = [&] { return factor(gain_of_value(call_, view, f, j)); };
     auto const& row = record_.is;
     if constexpr (is.family == row_family::masses) {
       T const a = f.logit(x, key<T>{T(double(j))}), h = gated();
@@ -286,48 +258,18 @@ class row_gradients {
     if constexpr (attune::detail::has_entries<Op>) to.by_contraction[pairs] = by_logit;
     for (int s = 0; s < parameters; ++s)
       by_parameter[s] = by_parameter[s] + chained(by_logit, logit.tangent[first + s]);
-    if constexpr (Op::has_weight_gate) pull_factor(to, factor, gain, by_parameter);
-    if constexpr (has_interpolated_rows<Op>)
-      contraction::each_interpolated<typename Op::contractions>([&](auto, auto index, auto source) {
-        constexpr int from = decltype(source)::value;
-        T const slope = row_entries<T>(x[from], call_.at.p.positions).slope(numbers_of_row(view));
-        to.by_contraction[from] = to.by_contraction[from] + chained(to.by_contraction[decltype(index)::value], slope);
-      });
-    if constexpr (has_ordered_sums<Op>)
-      contraction::each_ordered<typename Op::contractions>([&](auto c, auto index, auto source) {
-        constexpr int at_sum = decltype(index)::value, from = decltype(source)::value;
-        T const by_map = call_.ordered.grown[ordered_at(index, j)];
-        D const map = contraction::mapped<decltype(c)>(Op::template part<at_sum>(moving), moved[from]);
-        to.by_contraction[from] = to.by_contraction[from] + chained(by_map, map.tangent[from]);
-        for (int s = 0; s < parameters; ++s)
-          by_parameter[s] = by_parameter[s] + chained(by_map, map.tangent[first + s]);
-      });
+    factor.template pull<first, parameters>(to, by_parameter);
+    call_.derived.template pull<first, parameters>(view, moving, j, x, moved, to.by_contraction, by_parameter);
     return to;
   }
 
  private:
-  template <class Index>
-  ATTUNE_HD index_t ordered_at(Index, index_t j) const {
-    return call_.ordered.at(call_.at.p, Index::value, call_.row_number(view.b, view.h, view.i), j);
-  }
   ATTUNE_HD static moving_bound bind(gradient_call<T, Op> const& call, row<T> const& facts) {
     if constexpr (Parameters) {
       return call.at.op.bind(lifted(facts, lift<D>{{}, {0, parameters, first}}));
     } else {
       return call.at.op.bind(lifted(facts, lift<D>{}));
     }
-  }
-
-  /// df_j = w_j <do, v_j>; the value then has the weight f_j w_j. Outside a support nothing is read.
-  ATTUNE_HD static void pull_factor(pair_gradient<T, pairs>& to, D const& factor, T const& gain, T* by_parameter) {
-    using attune::detail::chained;
-    if (Op::has_threshold && to.weight == T(0)) return;
-    T const by_factor = to.weight * gain;
-    if constexpr (Op::logit_contractions < pairs)
-      to.by_contraction[pairs - 1] = chained(by_factor, factor.tangent[pairs - 1]);
-    for (int s = 0; s < parameters; ++s)
-      by_parameter[s] = by_parameter[s] + chained(by_factor, factor.tangent[first + s]);
-    to.weight = to.weight * factor.value;
   }
 
   gradient_call<T, Op> const& call_;
@@ -342,31 +284,6 @@ class row_gradients {
  public:
   bound f;
   moving_bound moving;
-};
-
-/// For each key of a row, the sum of dy over the keys whose ordered sum contains it. Before, these sums are 0.
-template <class T, class Op>
-struct ordered_program {
-  gradient_call<T, Op> call;
-  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
-    using contractions = typename Op::contractions;
-    constexpr auto order = contraction::opposite(contraction::order_of<contractions>);
-    row_task const t(n, call.at.p, 1);
-    if (!call.at.serves(t.h)) return;
-    row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
-    T sum[contractions::size + 1];
-    for (T& s : sum) s = T(0);
-    for_each_key_in<order>(row.view, [&](index_t j) {
-      auto const pair = row(j);
-      contraction::each_ordered<contractions>([&](auto c, auto index, auto) {
-        constexpr int at = decltype(index)::value;
-        T const before = sum[at];
-        sum[at] = before + pair.by_contraction[at];
-        call.ordered.grown[call.ordered.at(call.at.p, at, call.row_number(t.b, t.h, t.i), j)] =
-            decltype(c)::own == contraction::own_key::included ? sum[at] : before;
-      });
-    });
-  }
 };
 
 }  // namespace attune::exec_thrust

@@ -99,7 +99,7 @@ constexpr bool reads_other_keys(backward_defect d) {
 /// may still have another mass: compare `whole_row` with the exact gradients.
 template <class Op>
 concept RecomputesWeights =
-    Op::has_lse && Op::contractions::size > 0 && !has_ordered_sums<Op> && !Op::has_weight_gate && !Op::has_value_gate &&
+    Op::has_lse && Op::contractions::size > 0 && !Op::contractions::has_derived && Op::has_plain_values &&
     !Op::has_output_gate && Op::normalizer_policy::traits.family == row_family::masses &&
     Op::normalizer_policy::traits.divided_by == divisor::sum &&
     Op::normalizer_policy::traits.reference == mass_reference::running_maximum &&

@@ -181,10 +181,10 @@ class altered_rows {
     }
     if constexpr (Op::has_ground_weight)
       if (int const times = ground_times(d); times > 1) {
-        T const all = T(1) + T(double(times - 1)) * done.ground_weight;
-        for (T& w : done.weights) w = w / all;
-        done.ground_weight = T(double(times)) * done.ground_weight / all;
-        lse = lse + math::log(all);
+        T const total = T(1) + T(double(times - 1)) * done.ground_weight;
+        for (T& w : done.weights) w = w / total;
+        done.ground_weight = T(double(times)) * done.ground_weight / total;
+        lse = lse + math::log(total);
       }
     if ((d == defect::first_key_not_in_sum || d == defect::last_key_not_in_sum) && seen.keys.size() > 1) {
       T const rest = T(1) - (d == defect::first_key_not_in_sum ? done.weights.front() : done.weights.back());

@@ -202,10 +202,10 @@ struct weight_gate_gradients {
 template <class T, class Arch, class Op>
 class weight_gate_gradients<T, Arch, Op, true> {
   using batch = typename tiling<T, Arch>::batch;
-  using slots = slots_of<Op>;
+  using counts = slots_of<Op>;
   using gate = typename Op::weight_gate_policy;
   static constexpr bool contracts = attune::detail::contracts_weights<Op>;
-  static constexpr int vectors = tiling<T, Arch>::vectors, parameters = slots::weight_gate;
+  static constexpr int vectors = tiling<T, Arch>::vectors, parameters = counts::weight_gate;
   /// Directions of a factor: the contraction, if the gate reads one, then the parameters.
   template <chain_rule Rule>
   using factor_dual = dual<batch, (std::max)(1, int(contracts) + parameters), Rule>;
@@ -220,7 +220,7 @@ class weight_gate_gradients<T, Arch, Op, true> {
   template <chain_rule Rule, class Tile>
   static auto bind(Tile const& t, int v) {
     return t.rows.op->weight_gate.bind(
-        moving_row<factor_dual<Rule>>(t.facts[v], slots::of_weight_gate, parameters, int(contracts)));
+        moving_row<factor_dual<Rule>>(t.facts[v], counts::of_weight_gate, parameters, int(contracts)));
   }
   parameter_sums const& sums(int v) const { return by_[v]; }
   void set_sums(int v, parameter_sums const& x) { by_[v] = x; }
@@ -266,7 +266,7 @@ class weight_gate_gradients<T, Arch, Op, true> {
   void flush(Tile const& t, index_t first_of_task, gradient_sinks<T>& to) const {
     ATTUNE_UNROLL_FEW
     for (int s = 0; s < parameters; ++s)
-      t.add_parameter(slots::of_weight_gate + s, first_of_task, to, [&](int v) { return by_[v][std::size_t(s)]; });
+      t.add_parameter(counts::of_weight_gate + s, first_of_task, to, [&](int v) { return by_[v][std::size_t(s)]; });
   }
 
  private:

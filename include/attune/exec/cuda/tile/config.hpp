@@ -28,11 +28,11 @@ ATTUNE_LANE void each_row(Visit const& visit) {
   ATTUNE_UNROLL
   for (int r = 0; r < R; ++r) W::for_lanes([&](int l) { visit(r, l); });
 }
-/// visit(i, n, e, lane) for the numbers of I x N blocks, four of a block in every lane: e / 2 is the row.
-template <class W, int I, int N, class Visit>
+/// visit(i, n, e, lane) for the numbers of M x N blocks, four of a block in every lane: e / 2 is the row.
+template <class W, int M, int N, class Visit>
 ATTUNE_LANE void each_number(Visit const& visit) {
   ATTUNE_UNROLL
-  for (int i = 0; i < I; ++i) {
+  for (int i = 0; i < M; ++i) {
     ATTUNE_UNROLL
     for (int n = 0; n < N; ++n) {
       ATTUNE_UNROLL

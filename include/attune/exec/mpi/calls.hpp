@@ -35,7 +35,7 @@ void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, te
   else if constexpr (detail::is_mixture<Op>)
     exec_mpi::forward_of_mixture(exec, op, in, out);
   else
-    exec_mpi::forward_of_heads(exec, op, in, out, exec_mpi::every_head, exec_mpi::no_more_facts);
+    exec_mpi::forward_of_heads(exec, op, in, out, detail::heads_served{}, exec_mpi::no_more_facts);
 }
 
 /// forward() over ranks, which also returns what vjp() needs of this rank's rows.
@@ -47,7 +47,7 @@ rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op 
   else if constexpr (Fold<Op>)
     return exec_mpi::save_of_fold(exec, op, in, out);
   else
-    return exec_mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, exec_mpi::every_head,
+    return exec_mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, detail::heads_served{},
                                    exec_mpi::no_more_facts);
 }
 
@@ -66,7 +66,7 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inp
   if constexpr (Fold<Op>)
     return exec_mpi::gradients_of_fold(exec, op, in, &saved, d);
   else
-    return exec_mpi::gradients_of_heads(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::no_more_facts);
+    return exec_mpi::gradients_of_heads(exec, op, in, saved, d, detail::heads_served{}, exec_mpi::no_more_facts);
 }
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
@@ -77,7 +77,7 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inp
   else if constexpr (detail::is_mixture<Op>)
     return exec_mpi::gradients_of_mixture(exec, op, in, d);
   else
-    return vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::no_more_facts), d);
+    return vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, detail::heads_served{}, exec_mpi::no_more_facts), d);
 }
 
 /// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. All ranks name the
@@ -90,7 +90,7 @@ void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor
   if constexpr (Fold<Op>)
     exec_mpi::in_memory(exec, op, in, to, [&] { return vjp(exec, op, in, saved, d); });
   else
-    exec_mpi::write_gradients(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::facts_of(to, op),
+    exec_mpi::write_gradients(exec, op, in, saved, d, detail::heads_served{}, exec_mpi::facts_of(to, op),
                               [&] { return detail::views_of(to, op, in); });
 }
 /// Overload that runs the forward pass itself.
@@ -100,7 +100,7 @@ void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor
   if constexpr (Fold<Op>)
     exec_mpi::in_memory(exec, op, in, to, [&] { return vjp(exec, op, in, d); });
   else
-    vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::facts_of(to, op)), d, to);
+    vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, detail::heads_served{}, exec_mpi::facts_of(to, op)), d, to);
 }
 
 /// decode() over the ranks of a communicator. Every rank passes the same inputs without a row per key, and its own part

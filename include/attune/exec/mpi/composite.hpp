@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <attune/calls/mixture.hpp>
-#include <attune/exec/cpu/composite.hpp>
 #include <attune/exec/mpi/decode.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 
@@ -36,43 +35,22 @@ class divided_fold {
 
  public:
   attune::detail::fold_layout<Op> layout;  ///< of the rows of this rank
-  std::vector<row_window> windows;         ///< of the first operator
+  std::vector<exec_cpu::query_run> rows;   ///< all rows of this rank
 
   /// rows: (B, H, own queries, Dv) of `out`. Throws the same attune::error on all ranks.
   template <class Exec>
   divided_fold(char const* function, across_ranks<Exec> const& exec, Op const& folded,
-               inputs<Op, tensor<T const>> const& in, shape const& rows)
-      : layout{rows} {
+               inputs<Op, tensor<T const>> const& in, shape const& out)
+      : layout{out} {
     auto const own = attune::detail::narrowed<first_operator>(in);
     divided_call<T, first_operator> const call(function, exec, std::get<0>(folded.operators), own, layout.of_operator(),
                                                [&](call_facts& facts) { facts.add_operator(folded, "the fold"); });
     reach_all(exec.ranks, function, [&] {
-      shape whole = rows;
+      shape whole = out;
       whole.position = call.queries.positions();
       attune::detail::checked_fold(function, folded, in, whole);
     });
-    windows = call.windows(exec.ranks.rank());
-  }
-
-  /// Calls f(b, h, position of the query, local row, scratch of Dv numbers) for the rows of this rank, on all threads.
-  template <class Exec, class F>
-  void for_each_row(Exec const& exec, F const& f) const {
-    for (row_window const& w : windows) {
-      shape const rows{layout.out.batch, layout.out.head, w.p.row_count(), 1};
-      exec_cpu::for_each_row<T>(exec, rows, layout.out.feature, [&](index_t b, index_t h, index_t i, T* scratch) {
-        f(b, h, w.p.first_query + i, w.local + i, scratch);
-      });
-    }
-  }
-  /// out = sum_c c_c term_c.
-  template <class Exec>
-  void add_terms(Exec const& exec, Op const& folded, std::vector<T> const& values, tensor<T> const& out) const {
-    exec_cpu::fixed_coefficients<Op> const coefficients(folded);
-    auto const terms = layout.all_terms(values.data());
-    for_each_row(exec, [&](index_t b, index_t h, index_t query, index_t row, T* sum) {
-      exec_cpu::add_terms(sum, coefficients, terms, layout.out.feature, b, h, row, query);
-      for (index_t d = 0; d < layout.out.feature; ++d) out(b, h, row, d) = sum[d];
-    });
+    for (row_window const& w : call.windows(exec.ranks.rank())) rows.push_back({w.p.first_query, w.local, w.p.row_count()});
   }
 };
 
@@ -86,7 +64,7 @@ rows_of_rank<T, Op> save_fold(char const* function, across_ranks<cpu<T, Arch>> c
     using part = std::remove_cvref_t<decltype(op)>;
     outputs<part, T> const to{.out = call.layout.operator_at(all.terms.data(), number)};
     std::get<number()>(all.rows) = rows_of_heads<T>(function, exec, op, attune::detail::narrowed<part>(in),
-                                                    to.out.extents(), &to, every_head, no_more_facts);
+                                                    to.out.extents(), &to, heads_served{}, no_more_facts);
   });
   return all;
 }
@@ -97,25 +75,22 @@ dense_gradients<T> pull_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& f
                              inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                              cotangents<Op, tensor<T const>> const& d, divided_fold<T, Op> const& call) {
   bool const given = !d.out.absent();
-  auto const each_row = [&](auto const& run) {
-    call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row, T*) { run(b, h, query, row); });
-  };
   std::vector<T> spread;
   std::vector<double> products;
   reach_all(exec.ranks, "vjp", [&] {  // the user's threads may throw
     if (!given) return;
     spread.resize(std::size_t(call.layout.size()));
-    exec_cpu::spread_cotangent(each_row, folded, call.layout, d.out, spread.data());
-    products = exec_cpu::products_of_terms(each_row, call.layout, saved.terms.data(), d.out);
+    products =
+        exec_cpu::spread_terms(exec.each, folded, call.layout, saved.terms.data(), d.out, spread.data(), call.rows);
   });
   return attune::detail::gradients_of_fold<double, T>(
       folded, in,
       [&](index_t c, gradient_array<double>& sums) {
-        for (row_window const& w : call.windows) {
+        for (auto const& r : call.rows) {
           shape rows = call.layout.out;
-          rows.position = given ? w.p.row_count() : 0;
-          attune::detail::add_rows_of_coefficient(sums, rows, w.p.first_query, [&](index_t b, index_t h, index_t i) {
-            return products[std::size_t(c * call.layout.rows().size() + call.layout.row(b, h, w.local + i))];
+          rows.position = given ? r.rows : 0;
+          attune::detail::add_rows_of_coefficient(sums, rows, r.query, [&](index_t b, index_t h, index_t i) {
+            return products[std::size_t(c * call.layout.rows().size() + call.layout.row(b, h, r.row + i))];
           });
         }
         exec.ranks.sum(std::span<double>(sums.values));
@@ -125,7 +100,7 @@ dense_gradients<T> pull_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& f
         cotangents<part, tensor<T const>> by;
         if (given) by.out = call.layout.template operator_at<T const>(spread.data(), number);
         return gradients_of_heads<T>(exec, op, attune::detail::narrowed<part>(in), std::get<number()>(saved.rows), by,
-                                     every_head, no_more_facts);
+                                     heads_served{}, no_more_facts);
       });
 }
 
@@ -139,9 +114,9 @@ void forward_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, i
   attune::detail::for_each_operator(folded, [&](auto const& op, index_t number, std::string const&) {
     using part = std::remove_cvref_t<decltype(op)>;
     outputs<part, T> const to{.out = call.layout.operator_at(terms.data(), number)};
-    forward_of_heads(exec, op, attune::detail::narrowed<part>(in), to, every_head, no_more_facts);
+    forward_of_heads(exec, op, attune::detail::narrowed<part>(in), to, heads_served{}, no_more_facts);
   });
-  call.add_terms(exec.each, folded, terms, out.out);
+  exec_cpu::fold_terms<T>(exec.each, folded, call.layout.all_terms(terms.data()), out.out, call.rows);
 }
 /// forward_and_save() of a fold.
 template <class T, class Arch, Fold Op>
@@ -151,7 +126,7 @@ rows_of_rank<T, Op> save_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op cons
   divided_fold<T, Op> const call(function, exec, folded, in, out.out.extents());
   reach_all(exec.ranks, function, [&] { attune::detail::require_distinct(function, "out", out.out); });
   auto all = save_fold(function, exec, folded, in, call);
-  call.add_terms(exec.each, folded, all.terms, out.out);
+  exec_cpu::fold_terms<T>(exec.each, folded, call.layout.all_terms(all.terms.data()), out.out, call.rows);
   return all;
 }
 /// vjp() of a fold. saved: null to run the forward pass too.
@@ -197,7 +172,8 @@ void decode_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, input
     using part = std::remove_cvref_t<decltype(op)>;
     run(op, outputs<part, T>{.out = layout.operator_at(terms.data(), number)});
   });
-  if (answers) exec_cpu::fold_terms<T>(exec.each, folded, layout.all_terms(terms.data()), out);
+  exec_cpu::query_run const every_row{0, 0, out.extents().position};
+  if (answers) exec_cpu::fold_terms<T>(exec.each, folded, layout.all_terms(terms.data()), out, {&every_row, 1});
 }
 
 /// The facts about a mixture that its operators do not have.
@@ -229,7 +205,7 @@ void forward_of_mixture(across_ranks<cpu<T, Arch>> const& exec, mixture_operator
   check_heads("forward", mixed, exec.ranks, e.head);
   attune::detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
-    auto const runs = [&](index_t h) { return mixed.which[h] == number; };
+    heads_served const runs{mixed.which, number};
     forward_of_heads<T>(exec, op, attune::detail::narrowed<part>(in), attune::detail::narrowed<part>(out), runs,
                         facts_of(mixed));
     auto const fill = [&](tensor<T> const& to, T value) {
@@ -258,7 +234,7 @@ dense_gradients<T> gradients_of_mixture(across_ranks<cpu<T, Arch>> const& exec, 
   });
   attune::detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
-    head_choice const runs = [&](index_t h) { return mixed.which[h] == number; };
+    heads_served const runs{mixed.which, number};
     auto const own = attune::detail::narrowed<part>(in);
     auto const by = attune::detail::narrowed<part>(d);
     auto const saved = rows_for_vjp(exec, op, own, by, runs, facts_of(mixed));

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/decode/decode.hpp>
 #include <attune/exec/mpi/forward.hpp>
 
 namespace attune {
@@ -62,7 +61,7 @@ void merge_and_answer(divided_call<T, Op> const& call, Op const& op, inputs<Op, 
   messages.wait();
   errors.reach_all(ranks, function);
   if (!answer.includes(me)) return;
-  exec_cpu::merge_parts(parts);
+  for (std::size_t r = 1; r < parts.size(); ++r) attune::detail::merge_in_place(parts[0], parts[r]);
   attune::detail::finish_rows(op, in, p, parts.front(), out);
 }
 
@@ -82,24 +81,6 @@ auto decoded_call(across_ranks<Exec> const& exec, Op const& op, inputs<Op, tenso
       rows_on::every_rank);
 }
 
-/// The states of all rows over the keys of this rank. source(interval number, inputs with positions of the whole
-/// problem): where the keys are.
-template <class T, class Arch, class Op, class Source>
-auto states_of_keys(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, Source const& source) {
-  int const me = call.ranks.rank();
-  auto const intervals = call.keys.intervals(me);
-  auto const part = [&](std::size_t n) {
-    key_interval const keys = n < intervals.size() ? intervals[n] : key_interval{};
-    return exec_cpu::decode_states(exec, op, source(n, keys), call.whole, keys);
-  };
-  auto all = part(0);
-  for (std::size_t n = 1; n < intervals.size(); ++n) {
-    auto next = part(n);
-    attune::detail::merge_in_place(all, next);
-  }
-  return all;
-}
-
 /// decode() of an operator, from keys in one piece.
 template <class T, class Arch, class Op>
 void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
@@ -110,12 +91,18 @@ void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, input
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
   attune::detail::materialized<Op, T> const fixed(op);
-  inputs<Op, tensor<T const>> with_positions = in;
   merge_and_answer(call, fixed.op, in, out, answer, "decode", [&] {
-    return states_of_keys(call, exec.each, fixed.op, [&](std::size_t n, key_interval keys) {
-      with_positions = call.keys_at(n, keys);
-      return exec_cpu::contiguous_keys<Op, T>(with_positions);
-    });
+    auto const intervals = call.keys.intervals(exec.ranks.rank());
+    auto const part = [&](std::size_t n) {
+      key_interval const keys = n < intervals.size() ? intervals[n] : key_interval{};
+      return exec_cpu::decode_part(exec.each, fixed.op, call.keys_at(n, keys), call.whole, keys);
+    };
+    auto all = part(0);
+    for (std::size_t n = 1; n < intervals.size(); ++n) {
+      auto next = part(n);
+      attune::detail::merge_in_place(all, next);
+    }
+    return all;
   });
 }
 
@@ -128,7 +115,7 @@ void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, input
   auto const call =
       decoded_call<T>(exec, op, one_piece, out.out.extents(), answer, in.v.extents().position, no_more_facts);
   auto const intervals = call.keys.intervals(exec.ranks.rank());
-  index_t const first = intervals.empty() ? 0 : intervals.front().first;
+  key_interval const keys = intervals.empty() ? key_interval{} : intervals.front();
   reach_all(exec.ranks, "decode", [&] {
     if (answer.includes(exec.ranks.rank())) attune::detail::check_outputs("decode", out, call.whole);
     attune::detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch,
@@ -137,15 +124,12 @@ void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, input
       throw error("decode", "the sharding of the keys",
                   attune::detail::text(intervals.size(), " intervals of this rank"),
                   "one: pages hold keys that follow one another");
-    attune::detail::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, first);
+    attune::detail::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, keys.first);
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
   attune::detail::materialized<Op, T> const fixed(op);
-  inputs<Op, tensor<T const>> const with_positions = call.keys_at(0, {});
   merge_and_answer(call, fixed.op, one_piece, out, answer, "decode", [&] {
-    return states_of_keys(call, exec.each, fixed.op, [&](std::size_t, key_interval) {
-      return exec_cpu::paged_keys<Op, T>(in, with_positions, pages, first);
-    });
+    return exec_cpu::decode_part(exec.each, fixed.op, in, call.keys_at(0, {}), pages, call.whole, keys);
   });
 }
 

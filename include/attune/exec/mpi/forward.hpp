@@ -11,6 +11,7 @@
 
 #include <attune/exec/materialized.hpp>
 #include <attune/exec/mpi/plans.hpp>
+#include <attune/exec/saved.hpp>
 
 namespace attune {
 
@@ -21,6 +22,26 @@ struct rows_of_rank {
 };
 
 namespace exec_mpi {
+
+/// The saved rows of a window whose states are complete.
+template <class T, class Op>
+saved_rows<T, Op> rows_to_save(Op const&, row_states<T, typename Op::normalizer_policy>&& states) {
+  return std::move(states);
+}
+/// The same for candidate sets: the threshold that the candidates of all ranks agree on.
+template <class T, class Op>
+saved_rows<T, Op> rows_to_save(Op const& op, candidate_states<T, typename Op::normalizer_policy>&& states) {
+  saved_rows<T, Op> to(op, states.extents);
+  for (std::size_t n = 0; n < states.rows.size(); ++n) {
+    candidate_threshold<T> const at = states.level(n);
+    T sum(0);
+    for (auto const& c : states.rows[n])
+      sum = sum + states.normalizers[n].weight(at, c.logit, key<T>{T(double(c.key))});
+    to.reference[n] = at.reference, to.level[n] = at.level, to.cut[n] = at.cut, to.last[n] = at.last;
+    to.sum[n] = sum + states.poisons[n];
+  }
+  return to;
+}
 
 /// Row states whose value sums lie in the output, if it has the memory for them, or else next to the other numbers.
 template <class T, class Op>
@@ -67,9 +88,9 @@ std::vector<states_of<T, Op>> states_of_windows(Op const& op, std::vector<row_wi
 template <class T, class Arch, class Op, class States>
 void finish_windows(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                     std::vector<row_window> const& windows, std::vector<States> const& states,
-                    outputs<Op, T> const& out, head_choice const& runs) {
+                    outputs<Op, T> const& out, heads_served runs) {
   for (std::size_t w = 0; w < windows.size(); ++w)
-    finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w], call.rows_of(out, windows[w]), runs);
+    exec_cpu::finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w], call.rows_of(out, windows[w]), runs);
 }
 
 /// Throws if the caller names a plan that does not run the operator.
@@ -88,7 +109,7 @@ inline constexpr auto no_more_facts = [](call_facts&) {};
 /// forward() for the heads for which runs(h) is true.
 template <class T, class Arch, class Op, class More>
 void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                      outputs<Op, T> const& out, head_choice const& runs, More const& more) {
+                      outputs<Op, T> const& out, heads_served runs, More const& more) {
   divided_call<T, Op> const call("forward", exec, op, in, out.out.extents(), more);
   check_plan<Op>("forward", exec.ranks, exec.where.plan);
   reach_all(exec.ranks, "forward", [&] { call.check_outputs("forward", out); });
@@ -113,7 +134,7 @@ void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inpu
 template <class T, class Arch, class Op, class More>
 rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                                   inputs<Op, tensor<T const>> const& in, shape const& extents,
-                                  outputs<Op, T> const* out, head_choice const& runs, More const& more) {
+                                  outputs<Op, T> const* out, heads_served runs, More const& more) {
   divided_call<T, Op> const call(function, exec, op, in, extents, more);
   check_plan<Op>(function, exec.ranks, exec.where.plan);
   if (out != nullptr) reach_all(exec.ranks, function, [&] { call.check_outputs(function, *out); });

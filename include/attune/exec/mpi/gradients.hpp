@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/composite.hpp>
-#include <attune/exec/cpu/gradients/backward.hpp>
 #include <attune/exec/mpi/forward.hpp>
 
 namespace attune {
@@ -51,38 +49,28 @@ auto facts_of(gradient_outputs<Op, T> const& wanted, Op const& op) {
 /// The gradients of one rank while a call computes them.
 template <class T, class Arch, class Op>
 class rank_gradients {
+  using rows_type = exec_cpu::gradients_of_rows<T, Arch, Op>;
+
  public:
+  static constexpr bool two_rounds = rows_type::two_rounds;
+
   rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
-                 rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
+                 rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, heads_served runs,
                  failures& errors, gradient_targets<T> const& to)
-      : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), errors_(errors), to_(to),
-        windows_(call.windows(call.ranks.rank())), totals_(windows_.size()), ends_(windows_.size()),
-        sums_(windows_.size()), running_(running_of_parts(call, exec, materialized, errors, windows_, runs)),
-        grown_(call, windows_), in_flight_(call.ranks) {
-    for (std::size_t w = 0; w < windows_.size(); ++w) {
-      saved_.push_back(attune::detail::view_of<T, Op>(saved.windows[w]));
-      problem_shape const& p = windows_[w].p;
-      index_t const rows = p.batch * p.heads * p.row_count();
-      if (Op::normalizer_is.family != row_family::masses) ends_[w].assign(std::size_t(2 * rows), T(1));
-      if (Op::has_threshold) sums_[w].assign(std::size_t(exec_cpu::candidate_row_sums * rows), T(0));
-    }
+      : call_(call), exec_(exec), errors_(errors), to_(to), windows_(call.windows(call.ranks.rank())),
+        running_(running_of_parts(call, exec, materialized, errors, windows_, runs)), grown_(call, windows_),
+        in_flight_(call.ranks) {
+    for (std::size_t w = 0; w < windows_.size(); ++w)
+      rows_.emplace_back(exec, materialized, windows_[w].p, saved.windows[w], call.rows_of(d, windows_[w]), runs);
   }
 
   /// Candidate sets and ordered sums: the sums that the gradients of the own rows need, over the keys of a rank.
   template <class Pause>
   void add_sums(int rank, rank_fields<T const> const& columns, Pause const& pause) {
-    attune::detail::gradient_views<T> const nowhere;
     for (std::size_t w = 0; w < windows_.size(); ++w)
       for (std::size_t n = 0; n < call_.keys.intervals(rank).size(); ++n) {
-        row_window const& window = windows_[w];
-        std::optional<exec_cpu::shared_sums> unused;
-        exec_cpu::add_gradients_of_part(exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w],
-                                        call_.rows_of(d_, window),
-                                        {.keys = call_.keys.intervals(rank)[n],
-                                         .pass = exec_cpu::part_pass::sums,
-                                         .sums = sums_of(w, rank, n),
-                                         .running = running_.of(w, rank, n)},
-                                        nowhere, unused, runs_);
+        rows_[w].add_sums(call_.part(windows_[w], {}, rank, n, columns), call_.keys.intervals(rank)[n],
+                          running_.of(w, rank, n), grown_.of(w, rank, n));
         pause();
       }
   }
@@ -97,19 +85,10 @@ class rank_gradients {
     std::size_t const intervals = call_.keys.intervals(rank).size();
     for (std::size_t w = 0; w < windows_.size(); ++w)
       for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(step == 0)); ++n) {
-        row_window const& window = windows_[w];
         key_interval const keys = n < intervals ? call_.keys.intervals(rank)[n] : key_interval{};
         index_t const local = n < intervals ? call_.keys.local_start(rank, n) : 0;
-        exec_cpu::add_gradients_of_part(
-            exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w], call_.rows_of(d_, window),
-            {.keys = keys,
-             .own_terms = step == 0 && n == 0,
-             .adds = true,
-             .ends = std::span<T>(ends_[w]),
-             .pass = two_rounds ? exec_cpu::part_pass::gradients : exec_cpu::part_pass::whole,
-             .sums = sums_of(w, rank, n),
-             .running = running_.of(w, rank, n)},
-            views(window, by_columns, local, keys), totals_[w], runs_);
+        rows_[w].add(call_.part(windows_[w], {}, rank, n, columns), keys, running_.of(w, rank, n),
+                     grown_.of(w, rank, n), views(windows_[w], by_columns, local, keys));
         pause();
       }
   }
@@ -133,13 +112,7 @@ class rank_gradients {
     sum_of_ranks();
   }
 
-  /// The gradients need sums over all keys of a row, which take a round of the ring.
-  static constexpr bool two_rounds = Op::has_threshold || has_ordered_sums<Op>;
-
  private:
-  std::span<T> sums_of(std::size_t w, int rank, std::size_t n) {
-    return Op::has_threshold ? std::span<T>(sums_[w]) : grown_.of(w, rank, n);
-  }
   /// The extents of a rank's gradients that travel.
   field_shapes key_shapes(int rank) const {
     return call_.key_shapes(rank, [&](field f) { return !to_.of(f).absent(); });
@@ -185,14 +158,7 @@ class rank_gradients {
     if (!arriving_) return;
     arriving_ = false;
     errors_.run([&] {  // the user's threads may throw
-      for (std::size_t f = 0; f < field_count; ++f) {
-        tensor<T> const &more = received_.fields()[f], &sum = to_.fields[f];
-        exec_cpu::for_each_row<T>(exec_, more.extents(), 0, [&](index_t b, index_t h, index_t i, T*) {
-          T const* const from = more.row(b, h, i);
-          T* const to = sum.row(b, h, i);
-          for (index_t d = 0; d < more.extents().feature; ++d) to[d * sum.steps().feature] += from[d];
-        });
-      }
+      for (std::size_t f = 0; f < field_count; ++f) exec_cpu::add_rows(exec_, received_.fields()[f], to_.fields[f]);
     });
   }
 
@@ -223,8 +189,8 @@ class rank_gradients {
       for (std::size_t n = 0; n < to.values.size(); ++n) to.values[n] += from.values[n];
     };
     for (std::size_t w = 0; w < windows_.size(); ++w) {
-      if (!totals_[w]) continue;  // an exception: the call throws
-      exec_cpu::shared_sums const& total = *totals_[w];
+      if (!rows_[w].total()) continue;  // an exception: the call throws
+      auto const& total = *rows_[w].total();
       for (std::size_t n = 0; n < total.parameters.size(); ++n) add(sums[n], total.parameters[n]);
       for (std::size_t n = 0; n < total.tables.size(); ++n) add(sums[total.parameters.size() + n], total.tables[n]);
       attune::detail::gradient_views<T> const to = views(windows_[w], {}, 0, {});
@@ -233,7 +199,7 @@ class rank_gradients {
         if (found != shared.end())
           add(sums[listed + std::size_t(found - shared.begin())], x);
         else
-          exec_cpu::round_to(x, to.of(f), windows_[w].p.first_query);
+          rows_[w].round(x, to.of(f));
       };
       one(field::v0, total.ground_value);
       for (auto const& x : total.inputs) one(x.of, x.sums);
@@ -250,15 +216,10 @@ class rank_gradients {
 
   divided_call<T, Op> const& call_;
   cpu<T, Arch> const& exec_;
-  Op const& op_;
-  cotangents<Op, tensor<T const>> const& d_;
-  head_choice const& runs_;
   failures& errors_;
   gradient_targets<T> const to_;
   std::vector<row_window> windows_;
-  std::vector<attune::detail::saved_view<T const, Op>> saved_;
-  std::vector<std::optional<exec_cpu::shared_sums>> totals_;
-  std::vector<std::vector<T>> ends_, sums_;
+  std::vector<rows_type> rows_;  // of windows_
   numbers_of_parts<T, Op> running_, grown_;
   field_memory<T> sent_[2], received_;
   exchange in_flight_;
@@ -297,7 +258,7 @@ shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<
 template <class T, class Arch, class Op, class More, class Targets>
 void write_gradients(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                      rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
-                     head_choice const& runs, More const& more, Targets const& targets) {
+                     heads_served runs, More const& more, Targets const& targets) {
   divided_call<T, Op> const call("vjp", exec, op, in, rows_of_call(in, d), more);
   gradient_targets<T> const to = reach_all(exec.ranks, "vjp", [&] {
     check_backward(call, saved, d);
@@ -306,7 +267,7 @@ void write_gradients(across_ranks<cpu<T, Arch>> const& exec, Op const& op, input
   attune::detail::materialized<Op, T> const fixed(op);
   failures errors;
   rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, errors, to);
-  if constexpr (exec_mpi::rank_gradients<T, Arch, Op>::two_rounds) {
+  if constexpr (rank_gradients<T, Arch, Op>::two_rounds) {
     visit_ring(
         call, errors, every_field,
         [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
@@ -324,7 +285,7 @@ void write_gradients(across_ranks<cpu<T, Arch>> const& exec, Op const& op, input
 template <class T, class Arch, class Op, class More>
 dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                                       inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
-                                      cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
+                                      cotangents<Op, tensor<T const>> const& d, heads_served runs,
                                       More const& more) {
   dense_gradients<T> to;
   write_gradients(exec, op, in, saved, d, runs, more, [&] {
@@ -338,7 +299,7 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
 template <class T, class Arch, class Op, class More>
 rows_of_rank<T, Op> rows_for_vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                                  inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<T const>> const& d,
-                                 head_choice const& runs, More const& more) {
+                                 heads_served runs, More const& more) {
   return rows_of_heads<T>("vjp", exec, op, in, rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr), runs,
                           more);
 }

@@ -13,10 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include <attune/exec/cpu/parts.hpp>
 #include <attune/exec/mpi/divided_call.hpp>
-#include <attune/exec/mpi/rows.hpp>
 
 namespace attune::exec_mpi {
+
+using attune::detail::heads_served;
+using exec_cpu::part_of_rows;
 
 /// The tag of what travels back: states and gradients. Blocks have tag 0.
 inline constexpr int tag_of_results = 1;
@@ -63,7 +66,7 @@ rank_plan cheaper_plan(divided_call<T, Op> const& call) {
 /// For each window of rows, and for each interval of keys of each rank: one number for each ordered sum and row.
 template <class T, class Op>
 class numbers_of_parts {
-  static constexpr int sums = exec_cpu::count_ordered<typename Op::contractions>();
+  static constexpr int sums = contraction::count_ordered<typename Op::contractions>();
 
  public:
   /// Zeros.
@@ -112,13 +115,13 @@ template <class T, class Arch, class Op, class States, class Pause>
 void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                  std::vector<row_window> const& windows, rank_fields<T const> const& rows, int key_rank,
                  rank_fields<T const> const& columns, std::vector<States>& to, part_of_rows part,
-                 head_choice const& runs, numbers_of_parts<T, Op>& running, Pause const& pause) {
+                 heads_served runs, numbers_of_parts<T, Op>& running, Pause const& pause) {
   std::size_t const intervals = call.keys.intervals(key_rank).size();
   for (std::size_t w = 0; w < windows.size(); ++w) {
     part_of_rows now = part;
     for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(part == part_of_rows::first)); ++n) {
       key_interval const keys = n < intervals ? call.keys.intervals(key_rank)[n] : key_interval{};
-      add_keys(exec, op, call.part(windows[w], rows, key_rank, n, columns), windows[w].p, keys, to[w], now, runs,
+      exec_cpu::add_keys(exec, op, call.part(windows[w], rows, key_rank, n, columns), windows[w].p, keys, to[w], now, runs,
                running.of(w, key_rank, n), pause);
       now = part_of_rows::next;
     }
@@ -157,7 +160,7 @@ void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const&
 template <class T, class Arch, class Op>
 numbers_of_parts<T, Op> running_of_parts(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                                          failures& errors, std::vector<row_window> const& windows,
-                                         head_choice const& runs) {
+                                         heads_served runs) {
   numbers_of_parts<T, Op> running(call, windows);
   if constexpr (has_ordered_sums<Op>) {
     visit_ring(
@@ -178,7 +181,7 @@ numbers_of_parts<T, Op> running_of_parts(divided_call<T, Op> const& call, cpu<T,
 
 template <class T, class Arch, class Op, class States>
 void states_by_ring(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
-                    std::vector<row_window> const& windows, head_choice const& runs, std::vector<States>& to) {
+                    std::vector<row_window> const& windows, heads_served runs, std::vector<States>& to) {
   numbers_of_parts<T, Op> running = running_of_parts(call, exec, op, errors, windows, runs);
   visit_ring(
       call, errors, every_field,
@@ -198,7 +201,7 @@ void each_array_of(States& states, Transfer const& transfer) {
 /// Plan `states`.
 template <class T, class Arch, class Op, class States>
 void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
-                       std::vector<row_window> const& windows, head_choice const& runs, std::vector<States>& to) {
+                       std::vector<row_window> const& windows, heads_served runs, std::vector<States>& to) {
   using part_states = row_states<T, typename Op::normalizer_policy>;
   communicator const& ranks = call.ranks;
   int const me = ranks.rank(), count = ranks.size();
@@ -217,18 +220,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
     states_in_flight[step % 2].wait();
     std::vector<part_states>& part = received[step % 2];
     errors.run([&] {
-      for (std::size_t w = 0; w < part.size(); ++w) {
-        index_t const rows = index_t(part[w].reference.size()), at_once = 256;
-        exec_cpu::parallel(exec, (rows + at_once - 1) / at_once, [&] {
-          return [&](index_t task) {
-            for (index_t n = task * at_once; n < (std::min)(rows, (task + 1) * at_once); ++n) {
-              auto s = to[w].in_place(n);
-              s.template merge<typename Op::normalizer_policy>(part[w].in_place(n));
-              to[w].store_numbers(n, s);
-            }
-          };
-        });
-      }
+      for (std::size_t w = 0; w < part.size(); ++w) exec_cpu::merge_rows<Op>(exec, to[w], part[w]);
     });
     part.clear();
   };
@@ -270,7 +262,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
 /// The states of this rank's rows over all keys.
 template <class T, class Arch, class Op, class States>
 void states_of_rows(rank_plan plan, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
-                    failures& errors, std::vector<row_window> const& windows, head_choice const& runs,
+                    failures& errors, std::vector<row_window> const& windows, heads_served runs,
                     std::vector<States>& to) {
   if (plan == rank_plan::chosen) plan = cheaper_plan(call);
   if constexpr (has_states_plan<Op>)

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/tile/statistics.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 
 namespace attune {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/mpi/rows.hpp>
+#include <attune/exec/cpu/parts.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 
 namespace bench::scaling {

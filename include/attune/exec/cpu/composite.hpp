@@ -62,9 +62,8 @@ template <class T, class Exec, class Run>
 void for_each_query(Exec const& exec, shape out, query_runs rows, index_t features, Run const& run) {
   for (query_run const& r : rows) {
     out.position = r.rows;
-    for_each_row<T>(exec, out, features, [&](index_t b, index_t h, index_t i, T* scratch) {
-      run(b, h, r.query + i, r.row + i, scratch);
-    });
+    for_each_row<T>(exec, out, features,
+                    [&](index_t b, index_t h, index_t i, T* scratch) { run(b, h, r.query + i, r.row + i, scratch); });
   }
 }
 

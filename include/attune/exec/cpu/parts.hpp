@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   add_keys, part_of_rows, merge_rows, finish_window      states of rows -> outputs
-//   ordered_totals                           ordered sums of a part of the keys, for the parts behind it
-//   gradients_of_rows, add_rows              gradients
-//   statistics_of_part                       statistics of rows; column sums
-//   decode_part                              states of the rows of decode()
-//   fold_terms, spread_terms, query_run      folds
+//   add_keys, part_of_rows, merge_rows, finish_window   states of rows -> outputs
+//   ordered_totals                                      ordered sums of a part of the keys, for the parts behind it
+//   gradients_of_rows, add_rows                         gradients
+//   statistics_of_part                                  statistics of rows; column sums
+//   decode_part                                         states of the rows of decode()
+//   fold_terms, spread_terms, query_run                 folds
 //
-// What exec/mpi calls of this folder, and all of it: the test meta.layers refuses other names. A part of a call: the
-// rows of a window (problem_shape::window) and some of their keys. Positions are those of the whole problem. Operators
-// are materialized. `runs`: the query heads that the call computes. pause() is called now and then, by this thread.
-// A user's policy, or the user's threads, may throw in each of these functions.
+// The functions and types of this folder for calls over ranks. The test meta.layers refuses other names. A part of
+// a call: the rows of a window (problem_shape::window) and some of their keys. Positions are positions of the whole
+// problem. Operators are materialized. `runs`: the query heads that the call computes. pause() is called now and then,
+// by this thread. A user's policy, or the user's threads, may throw in each of these functions.
 #pragma once
 
 #include <algorithm>
@@ -204,11 +204,11 @@ class gradients_of_rows {
   void add(inputs_type const& in, key_interval keys, running_sums<T> running, running_sums<T> grown,
            attune::detail::gradient_views<T> const& to) {
     running_sums<T> const sums = Op::has_threshold ? running_sums<T>(sums_) : grown;
-    add_gradients_of_part(
-        exec_, op_, in, p_, saved_, d_,
-        {.keys = keys, .own_terms = !total_, .ends = ends_, .running = running, .takes = sums}, to, total_, runs_);
+    add_gradients_of_part(exec_, op_, in, p_, saved_, d_,
+                          {.keys = keys, .own_terms = !total_, .ends = ends_, .running = running, .takes = sums}, to,
+                          total_, runs_);
   }
-  /// What several rows share: parameters, tables, inputs. Empty before add().
+  /// The sums of gradients that several rows share: by parameters, tables, inputs. Empty before add().
   std::optional<shared_sums> const& total() const { return total_; }
   /// Rounds one of its sums to the rows of a gradient.
   void round(gradient_array<double> const& from, tensor<T> const& to) const { round_to(from, to, p_.first_query); }

@@ -54,12 +54,12 @@ class rank_gradients {
  public:
   static constexpr bool two_rounds = rows_type::two_rounds;
 
-  rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
+  rank_gradients(collective& all, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
                  rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, heads_served runs,
-                 failures& errors, gradient_targets<T> const& to)
-      : call_(call), exec_(exec), errors_(errors), to_(to), windows_(call.windows(call.ranks.rank())),
-        running_(running_of_parts(call, exec, materialized, errors, windows_, runs)), grown_(call, windows_),
-        in_flight_(call.ranks) {
+                 gradient_targets<T> const& to)
+      : call_(call), exec_(exec), to_(to), windows_(call.windows(call.me)),
+        running_(running_of_parts(all, call, exec, materialized, windows_, runs)), grown_(call, windows_),
+        in_flight_(all.messages()) {
     for (std::size_t w = 0; w < windows_.size(); ++w)
       rows_.emplace_back(exec, materialized, windows_[w].p, saved.windows[w], call.rows_of(d, windows_[w]), runs);
   }
@@ -95,10 +95,10 @@ class rank_gradients {
 
   /// After the visit of a step: sends its gradients to the rank that has the keys, and gets the gradients by the own
   /// keys. Adds the gradients of the step before.
-  void pass_on(int step, int rank) {
-    receive_last();
+  void pass_on(collective& all, int step, int rank) {
+    receive_last(all);
     if (step == 0) return;
-    int const me = call_.ranks.rank(), to = rank_after(call_.ranks, me, step);
+    int const me = call_.me, to = rank_after(call_.ranks, me, step);
     if (call_.sees(to, me)) {
       receive_fields(in_flight_, received_.of(key_shapes(me)), to, tag_of_results);
       arriving_ = true;
@@ -106,10 +106,10 @@ class rank_gradients {
     if (call_.sees(me, rank))  // after an exception: numbers of no meaning, which nobody will use
       send_fields(in_flight_, sent_[step % 2].of(key_shapes(rank)), rank, tag_of_results);
   }
-  /// After the last step: the sums over all ranks of what the ranks share. All ranks call it.
-  void finish() {
-    receive_last();
-    sum_of_ranks();
+  /// After the last step: the sums over all ranks of what the ranks share.
+  void finish(collective& all) {
+    receive_last(all);
+    sum_of_ranks(all);
   }
 
  private:
@@ -153,11 +153,11 @@ class rank_gradients {
     return {y.data(), e, s};
   }
 
-  void receive_last() {
+  void receive_last(collective& all) {
     in_flight_.wait();
     if (!arriving_) return;
     arriving_ = false;
-    errors_.run([&] {  // the user's threads may throw
+    all.local([&] {  // the user's threads may throw
       for (std::size_t f = 0; f < field_count; ++f) exec_cpu::add_rows(exec_, received_.fields()[f], to_.fields[f]);
     });
   }
@@ -174,7 +174,7 @@ class rank_gradients {
 
   /// The sums of parameters, tables and inputs that several rows share. Added in double, first over the windows of a
   /// rank, then over the ranks in their order.
-  void sum_of_ranks() {
+  void sum_of_ranks(collective& all) {
     std::vector<gradient_array<double>> sums;
     for (tensor<T> const& x : to_.parameters) sums.emplace_back(x.extents());
     for (tensor<T> const& x : to_.tables) sums.emplace_back(x.extents());
@@ -204,10 +204,10 @@ class rank_gradients {
       one(field::v0, total.ground_value);
       for (auto const& x : total.inputs) one(x.of, x.sums);
     }
-    std::vector<double> all;
-    for (auto const& x : sums) all.insert(all.end(), x.values.begin(), x.values.end());
-    call_.ranks.sum(std::span<double>(all));
-    auto next = all.begin();
+    std::vector<double> numbers;
+    for (auto const& x : sums) numbers.insert(numbers.end(), x.values.begin(), x.values.end());
+    all.sum(std::span<double>(numbers));
+    auto next = numbers.begin();
     auto const take = [&](tensor<T> const& to) { each_number(to, [&](T& x) { x = T(*next++); }); };
     for (tensor<T> const& x : to_.parameters) take(x);
     for (tensor<T> const& x : to_.tables) take(x);
@@ -216,7 +216,6 @@ class rank_gradients {
 
   divided_call<T, Op> const& call_;
   cpu<T, Arch> const& exec_;
-  failures& errors_;
   gradient_targets<T> const to_;
   std::vector<row_window> windows_;
   std::vector<rows_type> rows_;  // of windows_
@@ -229,7 +228,7 @@ class rank_gradients {
 /// Throws unless saved rows belong to the rows of this rank.
 template <class T, class Op>
 void check_saved(char const* function, divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved) {
-  auto const windows = call.windows(call.ranks.rank());
+  auto const windows = call.windows(call.me);
   problem_shape const& p = call.whole;
   bool fits = saved.windows.size() == windows.size();
   for (std::size_t w = 0; fits && w < windows.size(); ++w)
@@ -244,7 +243,7 @@ template <class T, class Op>
 void check_backward(divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved,
                     cotangents<Op, tensor<T const>> const& d) {
   problem_shape p = call.whole;
-  p.queries = call.queries.size(call.ranks.rank());
+  p.queries = call.queries.size(call.me);
   attune::detail::check_cotangents("vjp", d, p);
   check_saved("vjp", call, saved);
 }
@@ -254,54 +253,51 @@ shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<
   return d.out.absent() ? attune::detail::output_shape(in) : d.out.extents();
 }
 
-/// vjp() for the heads for which runs(h) is true. targets(): where the gradients go; it may throw.
+/// vjp() for some heads. targets(): where the gradients go; it may throw.
 template <class T, class Arch, class Op, class More, class Targets>
-void write_gradients(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                     rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
-                     heads_served runs, More const& more, Targets const& targets) {
-  divided_call<T, Op> const call("vjp", exec, op, in, rows_of_call(in, d), more);
-  gradient_targets<T> const to = reach_all(exec.ranks, "vjp", [&] {
+void write_gradients(collective_call<cpu<T, Arch>>& all, Op const& op, inputs<Op, tensor<T const>> const& in,
+                     rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, heads_served runs,
+                     More const& more, Targets const& targets) {
+  divided_call<T, Op> const call(all, op, in, rows_of_call(in, d), more);
+  std::optional<attune::detail::materialized<Op, T>> fixed;
+  gradient_targets<T> const to = all.agreed([&] {
     check_backward(call, saved, d);
+    fixed.emplace(op);
     return targets();
   });
-  attune::detail::materialized<Op, T> const fixed(op);
-  failures errors;
-  rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, errors, to);
+  rank_gradients<T, Arch, Op> gradients(all, call, all.each, fixed->op, saved, d, runs, to);
   if constexpr (rank_gradients<T, Arch, Op>::two_rounds) {
     visit_ring(
-        call, errors, every_field,
+        all, call, every_field,
         [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
         [](int, int) {});
     gradients.sum_parts();
   }
   visit_ring(
-      call, errors, every_field,
+      all, call, every_field,
       [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },
-      [&](int step, int rank) { gradients.pass_on(step, rank); });
-  gradients.finish();
-  errors.reach_all(exec.ranks, "vjp");
+      [&](int step, int rank) { gradients.pass_on(all, step, rank); });
+  gradients.finish(all);
 }
 /// The same in dense memory.
 template <class T, class Arch, class Op, class More>
-dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+dense_gradients<T> gradients_of_heads(collective_call<cpu<T, Arch>>& all, Op const& op,
                                       inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
-                                      cotangents<Op, tensor<T const>> const& d, heads_served runs,
-                                      More const& more) {
+                                      cotangents<Op, tensor<T const>> const& d, heads_served runs, More const& more) {
   dense_gradients<T> to;
-  write_gradients(exec, op, in, saved, d, runs, more, [&] {
+  write_gradients(all, op, in, saved, d, runs, more, [&] {
     to = attune::detail::blank_gradients<T>(op, in);
     return targets_in(to);
   });
-  attune::detail::pull_projections(listed_parameters(op), to);
+  all.local([&] { attune::detail::pull_projections(listed_parameters(op), to); });
   return to;
 }
 /// The saved rows of a call of vjp() that has none.
 template <class T, class Arch, class Op, class More>
-rows_of_rank<T, Op> rows_for_vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+rows_of_rank<T, Op> rows_for_vjp(collective_call<cpu<T, Arch>>& all, Op const& op,
                                  inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<T const>> const& d,
                                  heads_served runs, More const& more) {
-  return rows_of_heads<T>("vjp", exec, op, in, rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr), runs,
-                          more);
+  return rows_of_heads<T>(all, op, in, rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr), runs, more);
 }
 
 }  // namespace exec_mpi

@@ -164,7 +164,8 @@ struct ordered_tile_memory {
   using types = tile_types<T, Arch, Op>;
   T* edges;
   ordered_tile_memory(arena<T>& from, problem_shape const& p)
-      : edges(from.take((p.keys / types::block + 2) * types::queries * contraction::count_ordered<typename Op::contractions>())) {}
+      : edges(from.take((p.keys / types::block + 2) * types::queries *
+                        contraction::count_ordered<typename Op::contractions>())) {}
 };
 /// Memory of a block: the derivatives of the maps by their contraction and by each parameter of the logit.
 template <class T, class Arch, class Op, int Parameters>

@@ -22,7 +22,7 @@ struct gradient_part {
   bool own_terms = true;   ///< adds what the row has once: through its divisor, v0 and the output gate
   std::span<T> ends = {};  ///< extreme logits, two numbers per row: 0 where an earlier call found the key that has it
   std::span<T const> running = {};  ///< for each ordered sum, one number per row: the sum over the keys before the part
-  std::span<T> gives = {};  ///< not empty: the call computes no gradients, and adds its part of the sums to these
+  std::span<T> gives = {};        ///< not empty: the call computes no gradients, and adds its part of the sums to these
   std::span<T const> takes = {};  ///< not empty: the sums over all keys; otherwise the call computes its own
 };
 /// The numbers of a row with a candidate set in gradient_part::gives and takes.

@@ -82,9 +82,7 @@ TEST_CASE("ends: threw outside of a local step" * doctest::skip()) {
   });
 }
 TEST_CASE("ends: calls a collective function in a local step" * doctest::skip()) {
-  call([](collective& all, bool odd) {
-    all.local([&] { odd ? all.agreed([] {}) : void(); });
-  });
+  call([](collective& all, bool odd) { all.local([&] { odd ? all.agreed([] {}) : void(); }); });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/mpi/rows.hpp>
+#include <attune/exec/cpu/parts.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 
 namespace bench::scaling {
@@ -134,7 +134,7 @@ inline block_work work_of(problem const& p, sharding const& s, int of, int with,
       double const all = n * double(keys.size());
       double const computed = pairs < all ? (std::min)(all, pairs + edge * n) : pairs;
       // Each slice of the rows streams the keys that it sees.
-      double const slices = std::ceil(n / double(attune::exec_mpi::rows_of_slice(index_t(p.heads))));
+      double const slices = std::ceil(n / double(attune::exec_cpu::rows_of_slice(index_t(p.heads))));
       double const shown = slices * (std::min)(double(keys.size()), n / slices + double(p.window));
       w.any = true;
       w.seconds += slices * cost.call + p.heads * (n * cost.row + shown * cost.key + computed * cost.pair);

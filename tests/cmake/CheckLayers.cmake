@@ -29,7 +29,8 @@ set(layers
   "^(attune|reference|thrust|cuda|mpi|analysis|certify|testing|io)\\.hpp$")
 # Folders that know nothing of each other, though one stands above the other.
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^exec/cuda/ ^exec/reference/" "^exec/cuda/ ^exec/thrust/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
-# What may be included of exec/cpu from outside of it; exec/mpi divides its calls and includes their parts.
+# What may be included of exec/cpu from outside of it. exec/mpi divides its calls: it also includes exec/cpu/parts.hpp, and uses the names
+# of exec_cpu that the first comment of this header lists.
 set(doors "^exec/cpu/(threads|products|forward|gradients|decode|executor|decode/float8_cache)\\.hpp$")
 
 # Headers that may include Eigen and Boost.
@@ -65,7 +66,8 @@ foreach(header IN LISTS headers)
         string(APPEND problems "attune/${header} includes attune/${included}, which lies above it\n")
       elseif(included MATCHES "${heavy}" AND NOT header MATCHES "${heavy}")
         string(APPEND problems "attune/${header} includes attune/${included}, which needs Eigen and Boost\n")
-      elseif(included MATCHES "^exec/cpu/" AND NOT header MATCHES "^exec/(cpu|mpi)/" AND NOT included MATCHES "${doors}")
+      elseif(included MATCHES "^exec/cpu/" AND NOT header MATCHES "^exec/cpu/" AND NOT included MATCHES "${doors}"
+             AND NOT (header MATCHES "^exec/mpi/" AND included STREQUAL "exec/cpu/parts.hpp"))
         string(APPEND problems "attune/${header} includes attune/${included}, which is internal to exec/cpu\n")
       elseif(included MATCHES "^line/[^/]+/" AND NOT header MATCHES "^line/" AND NOT included MATCHES "^line/thrust/")
         string(APPEND problems "attune/${header} includes attune/${included}, which is internal to line\n")
@@ -90,6 +92,11 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
+# The names in the table of the first comment of exec/cpu/parts.hpp.
+file(STRINGS "${include}/exec/cpu/parts.hpp" parts REGEX "^//   [a-z_, ]+   ")
+list(TRANSFORM parts REPLACE "^//   ([a-z_, ]+)   .*$" "\\1")
+string(REGEX MATCHALL "[a-z_]+" parts "${parts}")
+
 # Folders of at most 16 headers and headers of at most 400 lines, so that a thing is found by its folder. Policies are one file each, and
 # core is what everybody knows; neither counts.
 set(folders "")
@@ -101,6 +108,15 @@ foreach(header IN LISTS headers)
     math(EXPR ${count} "0${${count}} + 1")
   endif()
   file(READ "${include}/${header}" text)
+  if(header MATCHES "^exec/mpi/")
+    string(REGEX MATCHALL "exec_cpu::[a-z_]+" names "${text}")
+    foreach(name IN LISTS names)
+      string(REPLACE "exec_cpu::" "" name "${name}")
+      if(NOT name IN_LIST parts)
+        string(APPEND problems "attune/${header} uses exec_cpu::${name}, which the first comment of exec/cpu/parts.hpp does not list\n")
+      endif()
+    endforeach()
+  endif()
   if(text MATCHES "\n *\\[\\[no_unique_address" AND NOT header MATCHES "^exec/cpu/")
     string(APPEND problems "attune/${header}: [[no_unique_address]]: nvcc lays such members out in another way than the host (config.hpp)\n")
   endif()

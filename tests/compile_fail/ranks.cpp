@@ -39,6 +39,22 @@ int main() {
   statistics(over_ranks(), op, {.q = x, .k = x, .v = x}, rows);
 }
 
+// expect-error ranks_collective_alone: is private within this context|calling a private constructor
+void count(exec_mpi::collective& all, std::span<double> x) { all.sum(x); }
+int main() {
+  mpi::communicator const ranks(MPI_COMM_WORLD);
+  exec_mpi::collective all(ranks, "forward");
+  count(all, {});
+}
+
+// expect-error ranks_collective_without_call: non-const reference|non-const lvalue reference
+int main() { exec_mpi::agree_on_numbers(mpi::communicator(MPI_COMM_WORLD), {}); }
+
+// expect-no-error ranks_collective
+int main() {
+  exec_mpi::together(over_ranks(), "forward", [](exec_mpi::collective& all) { exec_mpi::agree_on_numbers(all, {}); });
+}
+
 // expect-no-error ranks
 int main() {
   auto const exec = over_ranks();

@@ -151,6 +151,13 @@ template <class List, class Visit>
 ATTUNE_HD constexpr void each_ordered(Visit const& visit) {
   detail::visit_each_ordered<List>(visit, std::make_integer_sequence<int, List::size>{});
 }
+/// The number of ordered sums in a list.
+template <class List>
+constexpr int count_ordered() {
+  int n = 0;
+  each_ordered<List>([&](auto, auto, auto) { ++n; });
+  return n;
+}
 
 /// F::map(bound, x) or F::map(x) of an ordered sum. `bound`: the policy that named the sum, bound to the row.
 template <class C, class Bound, class T>

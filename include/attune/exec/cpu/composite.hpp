@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include <attune/calls/composite.hpp>
@@ -49,6 +50,23 @@ void for_each_row(Exec const& exec, shape const& out, index_t features, Run cons
   });
 }
 
+/// Rows of a fold's outputs whose queries follow one another: row `row` has the position `query`.
+struct query_run {
+  index_t query, row, rows;
+};
+/// The rows that a call computes. A call alone computes all of them, and a row is its query.
+using query_runs = std::span<query_run const>;
+
+/// Calls run(b, h, query, row, scratch of `features` numbers) for these rows of `out`, on all threads.
+template <class T, class Exec, class Run>
+void for_each_query(Exec const& exec, shape out, query_runs rows, index_t features, Run const& run) {
+  for (query_run const& r : rows) {
+    out.position = r.rows;
+    for_each_row<T>(exec, out, features,
+                    [&](index_t b, index_t h, index_t i, T* scratch) { run(b, h, r.query + i, r.row + i, scratch); });
+  }
+}
+
 /// sum = sum_c c_c term_c of row i, whose query is `query` of the whole problem. The loop over features does not depend
 /// on the layout of `out`, so its bits do not either.
 template <class T, Fold Op, class Terms>
@@ -66,58 +84,42 @@ ATTUNE_NOINLINE void add_terms(T* ATTUNE_RESTRICT sum, fixed_coefficients<Op> co
 
 /// out = sum_c c_c term_c. The features of terms are contiguous. `S`: the type of `out`, rounded once.
 template <class T, class Exec, Fold Op, class Terms, class S>
-void fold_terms(Exec const& exec, Op const& folded, Terms const& terms, tensor<S> const& out) {
+void fold_terms(Exec const& exec, Op const& folded, Terms const& terms, tensor<S> const& out, query_runs rows) {
   fixed_coefficients<Op> const coefficients(folded);
   index_t const features = out.extents().feature, step = out.steps().feature;
-  for_each_row<T>(exec, out.extents(), features, [&](index_t b, index_t h, index_t i, T* sum) {
-    add_terms(sum, coefficients, terms, features, b, h, i, i);
+  for_each_query<T>(exec, out.extents(), rows, features, [&](index_t b, index_t h, index_t query, index_t i, T* sum) {
+    add_terms(sum, coefficients, terms, features, b, h, i, query);
     S* const to = out.row(b, h, i);
     for (index_t d = 0; d < features; ++d) to[d * step] = S(sum[d]);
   });
 }
 
-/// Returns a function that calls run(b, h, query, row) for every row of a fold's outputs, on all threads. Here a row is
-/// its query. The function refers to `exec`.
-template <class T, class Arch>
-auto rows_of_fold(cpu<T, Arch> const& exec, shape const& out) {
-  return [&exec, out](auto const& run) {
-    for_each_row<T>(exec, out, 0, [&](index_t b, index_t h, index_t i, T*) { run(b, h, i, i); });
-  };
-}
-
-/// Writes the cotangents of all terms, c_c d out. each_row: as rows_of_fold() makes it.
-template <class T, Fold Op, class EachRow>
-void spread_cotangent(EachRow const& each_row, Op const& folded, attune::detail::fold_layout<Op> const& layout,
-                      tensor<T const> const& by_out, T* spread) {
+/// Writes the cotangents of all terms, c_c d out. Returns <d out, O_c> of every row of every term, in double, in the
+/// order (c, b, h, i).
+template <class T, class Arch, Fold Op>
+std::vector<double> spread_terms(cpu<T, Arch> const& exec, Op const& folded,
+                                 attune::detail::fold_layout<Op> const& layout, T const* terms,
+                                 tensor<T const> const& by_out, T* spread, query_runs rows) {
   fixed_coefficients<Op> const coefficients(folded);
-  auto const terms = layout.all_terms(spread);
-  index_t const step = by_out.steps().feature;
-  each_row([&](index_t b, index_t h, index_t query, index_t i) {
+  auto const all = layout.all_terms(terms);
+  auto const by_terms = layout.all_terms(spread);
+  index_t const count = layout.rows().size(), step = by_out.steps().feature;
+  std::vector<double> products(std::size_t(Op::terms * count));
+  for_each_query<T>(exec, layout.out, rows, 0, [&](index_t b, index_t h, index_t query, index_t i, T*) {
     T const* const from = by_out.row(b, h, i);
     for (index_t c = 0; c < Op::terms; ++c) {
       T const x = coefficients.template value<T>(c, b, h, query);
-      T* const to = terms[std::size_t(c)].row(b, h, i);
+      T* const to = by_terms[std::size_t(c)].row(b, h, i);
       for (index_t d = 0; d < layout.out.feature; ++d) to[d] = x * from[d * step];
     }
-  });
-}
-
-/// <d out, O_c> of every row of every term, in double, in the order (c, b, h, i).
-template <class T, Fold Op, class EachRow>
-std::vector<double> products_of_terms(EachRow const& each_row, attune::detail::fold_layout<Op> const& layout,
-                                      T const* terms, tensor<T const> const& by_out) {
-  auto const all = layout.all_terms(terms);
-  index_t const rows = layout.rows().size();
-  std::vector<double> to(std::size_t(Op::terms * rows));
-  each_row([&](index_t b, index_t h, index_t, index_t i) {
     for (index_t c = 0; c < Op::terms; ++c) {
       double sum = 0;
       for (index_t d = 0; d < layout.out.feature; ++d)
         sum += double(by_out(b, h, i, d)) * double(all[std::size_t(c)](b, h, i, d));
-      to[std::size_t(c * rows + layout.row(b, h, i))] = sum;
+      products[std::size_t(c * count + layout.row(b, h, i))] = sum;
     }
   });
-  return to;
+  return products;
 }
 
 template <class Exec, class T>
@@ -127,15 +129,15 @@ std::vector<T> numbers_for(engine, Exec const&, index_t n, T) {
 template <class Exec, Fold Op, class T, class S>
 void add_terms(engine, Exec const& exec, Op const& folded, attune::detail::fold_layout<Op> const& layout,
                T const* terms, tensor<S> const& out) {
-  fold_terms<T>(exec, folded, layout.all_terms(terms), out);
+  query_run const every_row{0, 0, out.extents().position};
+  fold_terms<T>(exec, folded, layout.all_terms(terms), out, {&every_row, 1});
 }
 template <class T, class Arch, Fold Op>
 std::vector<double> spread_terms(engine, cpu<T, Arch> const& exec, Op const& folded,
                                  attune::detail::fold_layout<Op> const& layout, T const* terms,
                                  tensor<T const> const& by_out, T* spread) {
-  auto const each_row = rows_of_fold(exec, layout.out);
-  spread_cotangent(each_row, folded, layout, by_out, spread);
-  return products_of_terms(each_row, layout, terms, by_out);
+  query_run const every_row{0, 0, layout.out.position};
+  return spread_terms(exec, folded, layout, terms, by_out, spread, query_runs(&every_row, 1));
 }
 template <class Exec, class T>
 void fill_rows(engine, Exec const&, problem_shape const& p, attune::detail::heads_served const& serves,

@@ -30,12 +30,14 @@ namespace attune {
 template <class T, class Arch, class Op>
 void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
              outputs<Op, T> const& out) {
-  if constexpr (Fold<Op>)
-    exec_mpi::forward_of_fold(exec, op, in, out);
-  else if constexpr (detail::is_mixture<Op>)
-    exec_mpi::forward_of_mixture(exec, op, in, out);
-  else
-    exec_mpi::forward_of_heads(exec, op, in, out, exec_mpi::every_head, exec_mpi::no_more_facts);
+  exec_mpi::together(exec, "forward", [&](auto& all) {
+    if constexpr (Fold<Op>)
+      exec_mpi::forward_of_fold(all, op, in, out);
+    else if constexpr (detail::is_mixture<Op>)
+      exec_mpi::forward_of_mixture(all, op, in, out);
+    else
+      exec_mpi::forward_of_heads(all, op, in, out, detail::heads_served{}, exec_mpi::no_more_facts);
+  });
 }
 
 /// forward() over ranks, which also returns what vjp() needs of this rank's rows.
@@ -44,11 +46,14 @@ rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op 
                                      inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
   if constexpr (!detail::offered<call_kind::forward_and_save, across_ranks<cpu<T, Arch>>, Op>())
     return {};
-  else if constexpr (Fold<Op>)
-    return exec_mpi::save_of_fold(exec, op, in, out);
   else
-    return exec_mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, exec_mpi::every_head,
-                                   exec_mpi::no_more_facts);
+    return exec_mpi::together(exec, "forward_and_save", [&](auto& all) {
+      if constexpr (Fold<Op>)
+        return exec_mpi::save_of_fold(all, op, in, out);
+      else
+        return exec_mpi::rows_of_heads(all, op, in, out.out.extents(), &out, detail::heads_served{},
+                                       exec_mpi::no_more_facts);
+    });
 }
 
 /// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs
@@ -63,21 +68,28 @@ rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op 
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
-  if constexpr (Fold<Op>)
-    return exec_mpi::gradients_of_fold(exec, op, in, &saved, d);
-  else
-    return exec_mpi::gradients_of_heads(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::no_more_facts);
+  return exec_mpi::together(exec, "vjp", [&](auto& all) {
+    if constexpr (Fold<Op>)
+      return exec_mpi::gradients_of_fold(all, op, in, &saved, d);
+    else
+      return exec_mpi::gradients_of_heads(all, op, in, saved, d, detail::heads_served{}, exec_mpi::no_more_facts);
+  });
 }
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
-  if constexpr (Fold<Op>)
-    return exec_mpi::gradients_of_fold(exec, op, in, static_cast<rows_of_rank<T, Op> const*>(nullptr), d);
-  else if constexpr (detail::is_mixture<Op>)
-    return exec_mpi::gradients_of_mixture(exec, op, in, d);
-  else
-    return vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::no_more_facts), d);
+  return exec_mpi::together(exec, "vjp", [&](auto& all) {
+    if constexpr (Fold<Op>) {
+      return exec_mpi::gradients_of_fold(all, op, in, static_cast<rows_of_rank<T, Op> const*>(nullptr), d);
+    } else if constexpr (detail::is_mixture<Op>) {
+      return exec_mpi::gradients_of_mixture(all, op, in, d);
+    } else {
+      detail::heads_served const every_head;
+      auto const saved = exec_mpi::rows_for_vjp(all, op, in, d, every_head, exec_mpi::no_more_facts);
+      return exec_mpi::gradients_of_heads(all, op, in, saved, d, every_head, exec_mpi::no_more_facts);
+    }
+  });
 }
 
 /// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. All ranks name the
@@ -87,20 +99,28 @@ template <class T, class Arch, class Op>
 void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
          rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
          gradient_outputs<Op, T> const& to) {
-  if constexpr (Fold<Op>)
-    exec_mpi::in_memory(exec, op, in, to, [&] { return vjp(exec, op, in, saved, d); });
-  else
-    exec_mpi::write_gradients(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::facts_of(to, op),
-                              [&] { return detail::views_of(to, op, in); });
+  exec_mpi::together(exec, "vjp", [&](auto& all) {
+    if constexpr (Fold<Op>)
+      exec_mpi::write_fold(all, op, in, &saved, d, to);
+    else
+      exec_mpi::write_gradients(all, op, in, saved, d, detail::heads_served{}, exec_mpi::facts_of(to, op),
+                                [&] { return detail::views_of(to, op, in); });
+  });
 }
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
 void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
          cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
-  if constexpr (Fold<Op>)
-    exec_mpi::in_memory(exec, op, in, to, [&] { return vjp(exec, op, in, d); });
-  else
-    vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::facts_of(to, op)), d, to);
+  exec_mpi::together(exec, "vjp", [&](auto& all) {
+    if constexpr (Fold<Op>) {
+      exec_mpi::write_fold(all, op, in, static_cast<rows_of_rank<T, Op> const*>(nullptr), d, to);
+    } else {
+      auto const facts = exec_mpi::facts_of(to, op);
+      auto const saved = exec_mpi::rows_for_vjp(all, op, in, d, detail::heads_served{}, facts);
+      exec_mpi::write_gradients(all, op, in, saved, d, detail::heads_served{}, facts,
+                                [&] { return detail::views_of(to, op, in); });
+    }
+  });
 }
 
 /// decode() over the ranks of a communicator. Every rank passes the same inputs without a row per key, and its own part
@@ -112,12 +132,14 @@ template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
   if constexpr (detail::offered<call_kind::decode, across_ranks<cpu<T, Arch>>, Op>()) {
-    if constexpr (Fold<Op>)
-      exec_mpi::decode_fold(exec, op, in, out.out, answer, 0, [&]<class Part>(Part const& part, auto const& to) {
-        exec_mpi::decode_operator(exec, part, detail::narrowed<Part>(in), to, answer);
-      });
-    else
-      exec_mpi::decode_operator(exec, op, in, out, answer);
+    exec_mpi::together(exec, "decode", [&](auto& all) {
+      if constexpr (Fold<Op>)
+        exec_mpi::decode_fold(all, op, in, out.out, answer, 0, [&]<class Part>(Part const& part, auto const& to) {
+          exec_mpi::decode_operator(all, part, detail::narrowed<Part>(in), to, answer);
+        });
+      else
+        exec_mpi::decode_operator(all, op, in, out, answer);
+    });
   }
 }
 
@@ -127,16 +149,18 @@ template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
   if constexpr (detail::offered<call_kind::paged_decode, across_ranks<cpu<T, Arch>>, Op>()) {
-    if constexpr (Fold<Op>) {
-      inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
-      mpi::reach_all(exec.ranks, "decode", [&] { one_piece = detail::in_one_piece(in, pages); });
-      exec_mpi::decode_fold(exec, op, one_piece, out.out, answer, in.v.extents().position,
-                            [&]<class Part>(Part const& part, auto const& to) {
-                              exec_mpi::decode_operator(exec, part, detail::narrowed<Part>(in), pages, to, answer);
-                            });
-    } else {
-      exec_mpi::decode_operator(exec, op, in, pages, out, answer);
-    }
+    exec_mpi::together(exec, "decode", [&](auto& all) {
+      if constexpr (Fold<Op>) {
+        inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
+        all.agreed([&] { one_piece = detail::in_one_piece(in, pages); });
+        exec_mpi::decode_fold(all, op, one_piece, out.out, answer, in.v.extents().position,
+                              [&]<class Part>(Part const& part, auto const& to) {
+                                exec_mpi::decode_operator(all, part, detail::narrowed<Part>(in), pages, to, answer);
+                              });
+      } else {
+        exec_mpi::decode_operator(all, op, in, pages, out, answer);
+      }
+    });
   }
 }
 
@@ -150,7 +174,8 @@ row_statistics<T> statistics(across_ranks<cpu<T, Arch>> const& exec, Op const& o
                              inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                              statistics_request const& request = {}) {
   if constexpr (detail::offered<call_kind::statistics, across_ranks<cpu<T, Arch>>, Op>())
-    return exec_mpi::statistics_of_rank(exec, op, in, saved, request);
+    return exec_mpi::together(exec, "statistics",
+                              [&](auto& all) { return exec_mpi::statistics_of_rank(all, op, in, saved, request); });
   else
     return {};
 }

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <attune/calls/mixture.hpp>
-#include <attune/exec/cpu/composite.hpp>
 #include <attune/exec/mpi/decode.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 
@@ -36,160 +35,141 @@ class divided_fold {
 
  public:
   attune::detail::fold_layout<Op> layout;  ///< of the rows of this rank
-  std::vector<row_window> windows;         ///< of the first operator
+  std::vector<exec_cpu::query_run> rows;   ///< all rows of this rank
 
-  /// rows: (B, H, own queries, Dv) of `out`. Throws the same attune::error on all ranks.
+  /// out: the extents (B, H, own queries, Dv) of `out`. Throws the same attune::error on all ranks.
   template <class Exec>
-  divided_fold(char const* function, across_ranks<Exec> const& exec, Op const& folded,
-               inputs<Op, tensor<T const>> const& in, shape const& rows)
-      : layout{rows} {
+  divided_fold(collective_call<Exec>& all, Op const& folded, inputs<Op, tensor<T const>> const& in, shape const& out)
+      : layout{out} {
     auto const own = attune::detail::narrowed<first_operator>(in);
-    divided_call<T, first_operator> const call(function, exec, std::get<0>(folded.operators), own, layout.of_operator(),
+    divided_call<T, first_operator> const call(all, std::get<0>(folded.operators), own, layout.of_operator(),
                                                [&](call_facts& facts) { facts.add_operator(folded, "the fold"); });
-    reach_all(exec.ranks, function, [&] {
-      shape whole = rows;
+    all.agreed([&] {
+      shape whole = out;
       whole.position = call.queries.positions();
-      attune::detail::checked_fold(function, folded, in, whole);
+      attune::detail::checked_fold(all.function(), folded, in, whole);
     });
-    windows = call.windows(exec.ranks.rank());
-  }
-
-  /// Calls f(b, h, position of the query, local row, scratch of Dv numbers) for the rows of this rank, on all threads.
-  template <class Exec, class F>
-  void for_each_row(Exec const& exec, F const& f) const {
-    for (row_window const& w : windows) {
-      shape const rows{layout.out.batch, layout.out.head, w.p.row_count(), 1};
-      exec_cpu::for_each_row<T>(exec, rows, layout.out.feature, [&](index_t b, index_t h, index_t i, T* scratch) {
-        f(b, h, w.p.first_query + i, w.local + i, scratch);
-      });
-    }
-  }
-  /// out = sum_c c_c term_c.
-  template <class Exec>
-  void add_terms(Exec const& exec, Op const& folded, std::vector<T> const& values, tensor<T> const& out) const {
-    exec_cpu::fixed_coefficients<Op> const coefficients(folded);
-    auto const terms = layout.all_terms(values.data());
-    for_each_row(exec, [&](index_t b, index_t h, index_t query, index_t row, T* sum) {
-      exec_cpu::add_terms(sum, coefficients, terms, layout.out.feature, b, h, row, query);
-      for (index_t d = 0; d < layout.out.feature; ++d) out(b, h, row, d) = sum[d];
-    });
+    for (row_window const& w : call.windows(call.me)) rows.push_back({w.p.first_query, w.local, w.p.row_count()});
   }
 };
 
 /// forward() of all operators of a fold over ranks.
 template <class T, class Arch, Fold Op>
-rows_of_rank<T, Op> save_fold(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+rows_of_rank<T, Op> save_fold(collective_call<cpu<T, Arch>>& all, Op const& folded,
                               inputs<Op, tensor<T const>> const& in, divided_fold<T, Op> const& call) {
-  rows_of_rank<T, Op> all{
+  rows_of_rank<T, Op> saved{
       .extents = call.layout.out, .rows = {}, .terms = std::vector<T>(std::size_t(call.layout.size()))};
   attune::detail::for_each_operator(folded, [&](auto const& op, auto number, std::string const&) {
     using part = std::remove_cvref_t<decltype(op)>;
-    outputs<part, T> const to{.out = call.layout.operator_at(all.terms.data(), number)};
-    std::get<number()>(all.rows) = rows_of_heads<T>(function, exec, op, attune::detail::narrowed<part>(in),
-                                                    to.out.extents(), &to, every_head, no_more_facts);
+    outputs<part, T> const to{.out = call.layout.operator_at(saved.terms.data(), number)};
+    std::get<number()>(saved.rows) = rows_of_heads<T>(all, op, attune::detail::narrowed<part>(in), to.out.extents(),
+                                                      &to, heads_served{}, no_more_facts);
   });
-  return all;
+  return saved;
 }
 
 /// The gradients of a fold from its saved rows.
 template <class T, class Arch, Fold Op>
-dense_gradients<T> pull_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+dense_gradients<T> pull_fold(collective_call<cpu<T, Arch>>& all, Op const& folded,
                              inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                              cotangents<Op, tensor<T const>> const& d, divided_fold<T, Op> const& call) {
   bool const given = !d.out.absent();
-  auto const each_row = [&](auto const& run) {
-    call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row, T*) { run(b, h, query, row); });
-  };
   std::vector<T> spread;
   std::vector<double> products;
-  reach_all(exec.ranks, "vjp", [&] {  // the user's threads may throw
+  all.agreed([&] {  // the user's threads may throw
     if (!given) return;
     spread.resize(std::size_t(call.layout.size()));
-    exec_cpu::spread_cotangent(each_row, folded, call.layout, d.out, spread.data());
-    products = exec_cpu::products_of_terms(each_row, call.layout, saved.terms.data(), d.out);
+    products =
+        exec_cpu::spread_terms(all.each, folded, call.layout, saved.terms.data(), d.out, spread.data(), call.rows);
   });
   return attune::detail::gradients_of_fold<double, T>(
       folded, in,
       [&](index_t c, gradient_array<double>& sums) {
-        for (row_window const& w : call.windows) {
+        for (auto const& r : call.rows) {
           shape rows = call.layout.out;
-          rows.position = given ? w.p.row_count() : 0;
-          attune::detail::add_rows_of_coefficient(sums, rows, w.p.first_query, [&](index_t b, index_t h, index_t i) {
-            return products[std::size_t(c * call.layout.rows().size() + call.layout.row(b, h, w.local + i))];
+          rows.position = given ? r.rows : 0;
+          attune::detail::add_rows_of_coefficient(sums, rows, r.query, [&](index_t b, index_t h, index_t i) {
+            return products[std::size_t(c * call.layout.rows().size() + call.layout.row(b, h, r.row + i))];
           });
         }
-        exec.ranks.sum(std::span<double>(sums.values));
+        all.sum(std::span<double>(sums.values));
       },
       [&](auto const& op, auto number) {
         using part = std::remove_cvref_t<decltype(op)>;
         cotangents<part, tensor<T const>> by;
         if (given) by.out = call.layout.template operator_at<T const>(spread.data(), number);
-        return gradients_of_heads<T>(exec, op, attune::detail::narrowed<part>(in), std::get<number()>(saved.rows), by,
-                                     every_head, no_more_facts);
+        return gradients_of_heads<T>(all, op, attune::detail::narrowed<part>(in), std::get<number()>(saved.rows), by,
+                                     heads_served{}, no_more_facts);
       });
 }
 
 /// forward() of a fold. Memory: the outputs of the terms.
 template <class T, class Arch, Fold Op>
-void forward_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+void forward_of_fold(collective_call<cpu<T, Arch>>& all, Op const& folded, inputs<Op, tensor<T const>> const& in,
                      outputs<Op, T> const& out) {
-  divided_fold<T, Op> const call("forward", exec, folded, in, out.out.extents());
-  reach_all(exec.ranks, "forward", [&] { attune::detail::require_distinct("forward", "out", out.out); });
-  std::vector<T> terms(std::size_t(call.layout.size()));
+  divided_fold<T, Op> const call(all, folded, in, out.out.extents());
+  std::vector<T> terms;
+  all.agreed([&] {
+    attune::detail::require_distinct("forward", "out", out.out);
+    terms.resize(std::size_t(call.layout.size()));
+  });
   attune::detail::for_each_operator(folded, [&](auto const& op, index_t number, std::string const&) {
     using part = std::remove_cvref_t<decltype(op)>;
     outputs<part, T> const to{.out = call.layout.operator_at(terms.data(), number)};
-    forward_of_heads(exec, op, attune::detail::narrowed<part>(in), to, every_head, no_more_facts);
+    forward_of_heads(all, op, attune::detail::narrowed<part>(in), to, heads_served{}, no_more_facts);
   });
-  call.add_terms(exec.each, folded, terms, out.out);
+  all.local(
+      [&] { exec_cpu::fold_terms<T>(all.each, folded, call.layout.all_terms(terms.data()), out.out, call.rows); });
 }
 /// forward_and_save() of a fold.
 template <class T, class Arch, Fold Op>
-rows_of_rank<T, Op> save_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+rows_of_rank<T, Op> save_of_fold(collective_call<cpu<T, Arch>>& all, Op const& folded,
                                  inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  char const* const function = "forward_and_save";
-  divided_fold<T, Op> const call(function, exec, folded, in, out.out.extents());
-  reach_all(exec.ranks, function, [&] { attune::detail::require_distinct(function, "out", out.out); });
-  auto all = save_fold(function, exec, folded, in, call);
-  call.add_terms(exec.each, folded, all.terms, out.out);
-  return all;
+  divided_fold<T, Op> const call(all, folded, in, out.out.extents());
+  all.agreed([&] { attune::detail::require_distinct(all.function(), "out", out.out); });
+  auto saved = save_fold(all, folded, in, call);
+  all.local([&] {
+    exec_cpu::fold_terms<T>(all.each, folded, call.layout.all_terms(saved.terms.data()), out.out, call.rows);
+  });
+  return saved;
 }
 /// vjp() of a fold. saved: null to run the forward pass too.
 template <class T, class Arch, Fold Op>
-dense_gradients<T> gradients_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+dense_gradients<T> gradients_of_fold(collective_call<cpu<T, Arch>>& all, Op const& folded,
                                      inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const* saved,
                                      cotangents<Op, tensor<T const>> const& d) {
-  divided_fold<T, Op> const call("vjp", exec, folded, in,
-                                 reach_all(exec.ranks, "vjp", [&] { return attune::detail::folded_shape("vjp", in); }));
+  divided_fold<T, Op> const call(all, folded, in, all.agreed([&] { return attune::detail::folded_shape("vjp", in); }));
   rows_of_rank<T, Op> own;
-  if (saved == nullptr) own = save_fold("vjp", exec, folded, in, call);
+  if (saved == nullptr) own = save_fold(all, folded, in, call);
   rows_of_rank<T, Op> const& rows = saved != nullptr ? *saved : own;
-  reach_all(exec.ranks, "vjp", [&] {
+  all.agreed([&] {
     attune::detail::require_shape("vjp", "saved", rows.extents, call.layout.out, ", the shape of out");
     attune::detail::check_folded_cotangent(d, call.layout.out);
   });
-  return pull_fold(exec, folded, in, rows, d, call);
+  return pull_fold(all, folded, in, rows, d, call);
 }
-/// Copies the gradients that the caller requested to its memory. All are computed.
-template <class T, class Arch, Fold Op, class Compute>
-void in_memory(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
-               gradient_outputs<Op, T> const& to, Compute const& compute) {
-  reach_all(exec.ranks, "vjp", [&] { attune::detail::views_of(to, folded, in); });
-  attune::detail::copy_gradients(compute(), folded, in, to);
+/// The same in the caller's memory: copies the gradients that it requested. All are computed.
+template <class T, class Arch, Fold Op>
+void write_fold(collective_call<cpu<T, Arch>>& all, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                rows_of_rank<T, Op> const* saved, cotangents<Op, tensor<T const>> const& d,
+                gradient_outputs<Op, T> const& to) {
+  all.agreed([&] { attune::detail::views_of(to, folded, in); });
+  auto const computed = gradients_of_fold(all, folded, in, saved, d);
+  all.local([&] { attune::detail::copy_gradients(computed, folded, in, to); });
 }
 
 /// decode() of all operators of a fold over ranks, by run(operator, its inputs, its output). Then the ranks that answer
 /// add the terms. `in`: the inputs with all keys of this rank in one piece.
 template <class T, class Arch, Fold Op, class Run>
-void decode_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+void decode_fold(collective_call<cpu<T, Arch>>& all, Op const& folded, inputs<Op, tensor<T const>> const& in,
                  tensor<T> const& out, answer_on answer, index_t page, Run const& run) {
   using first_operator = std::tuple_element_t<0, decltype(Op::operators)>;
-  bool const answers = answer.includes(exec.ranks.rank());
-  auto const layout = reach_all(exec.ranks, "decode", [&] {
+  bool const answers = answer.includes(all.rank());
+  auto const layout = all.agreed([&] {
     if (answers) attune::detail::require_distinct("decode", "out", out);
     return attune::detail::checked_fold("decode", folded, in, out.extents());
   });
-  decoded_call<T>(exec, std::get<0>(folded.operators), attune::detail::narrowed<first_operator>(in),
+  decoded_call<T>(all, std::get<0>(folded.operators), attune::detail::narrowed<first_operator>(in),
                   layout.of_operator(), answer, page,
                   [&](call_facts& facts) { facts.add_operator(folded, "the fold"); });
   std::vector<T> terms(std::size_t(layout.size()));
@@ -197,7 +177,10 @@ void decode_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, input
     using part = std::remove_cvref_t<decltype(op)>;
     run(op, outputs<part, T>{.out = layout.operator_at(terms.data(), number)});
   });
-  if (answers) exec_cpu::fold_terms<T>(exec.each, folded, layout.all_terms(terms.data()), out);
+  exec_cpu::query_run const every_row{0, 0, out.extents().position};
+  all.local([&] {
+    if (answers) exec_cpu::fold_terms<T>(all.each, folded, layout.all_terms(terms.data()), out, {&every_row, 1});
+  });
 }
 
 /// The facts about a mixture that its operators do not have.
@@ -210,27 +193,26 @@ auto facts_of(mixture_operator<Ops...> const& mixed) {
   };
 }
 template <class... Ops>
-void check_heads(char const* function, mixture_operator<Ops...> const& mixed, communicator const& ranks,
-                 index_t heads) {
-  reach_all(ranks, function, [&] {
+void check_heads(collective& all, mixture_operator<Ops...> const& mixed, index_t heads) {
+  all.agreed([&] {
     if (mixed.heads != heads)
-      throw error(function, "which", attune::detail::text(mixed.heads, " entries"),
+      throw error(all.function(), "which", attune::detail::text(mixed.heads, " entries"),
                   attune::detail::text(heads, ", one per head"));
   });
 }
 
 /// forward() of a mixture over ranks.
 template <class T, class Arch, class... Ops>
-void forward_of_mixture(across_ranks<cpu<T, Arch>> const& exec, mixture_operator<Ops...> const& mixed,
+void forward_of_mixture(collective_call<cpu<T, Arch>>& all, mixture_operator<Ops...> const& mixed,
                         inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
                         outputs<mixture_operator<Ops...>, T> const& out) {
   using whole = mixture_operator<Ops...>;
   shape const e = out.out.extents();
-  check_heads("forward", mixed, exec.ranks, e.head);
+  check_heads(all, mixed, e.head);
   attune::detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
-    auto const runs = [&](index_t h) { return mixed.which[h] == number; };
-    forward_of_heads<T>(exec, op, attune::detail::narrowed<part>(in), attune::detail::narrowed<part>(out), runs,
+    heads_served const runs{mixed.which, number};
+    forward_of_heads<T>(all, op, attune::detail::narrowed<part>(in), attune::detail::narrowed<part>(out), runs,
                         facts_of(mixed));
     auto const fill = [&](tensor<T> const& to, T value) {
       if (to.absent()) return;
@@ -247,23 +229,23 @@ void forward_of_mixture(across_ranks<cpu<T, Arch>> const& exec, mixture_operator
 /// vjp() of a mixture over ranks. Paths of parameters and tables begin with the number of their operator:
 /// "0.kernel.scale".
 template <class T, class Arch, class... Ops>
-dense_gradients<T> gradients_of_mixture(across_ranks<cpu<T, Arch>> const& exec, mixture_operator<Ops...> const& mixed,
+dense_gradients<T> gradients_of_mixture(collective_call<cpu<T, Arch>>& all, mixture_operator<Ops...> const& mixed,
                                         inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
                                         cotangents<mixture_operator<Ops...>, tensor<T const>> const& d) {
   shape const rows = d.out.absent() ? attune::detail::output_shape(in) : d.out.extents();
-  check_heads("vjp", mixed, exec.ranks, rows.head);
+  check_heads(all, mixed, rows.head);
   dense_gradients<T> to;
   for_each_field([&]<field F>() {
     if constexpr (mixture_operator<Ops...>::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
   });
   attune::detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
-    head_choice const runs = [&](index_t h) { return mixed.which[h] == number; };
+    heads_served const runs{mixed.which, number};
     auto const own = attune::detail::narrowed<part>(in);
     auto const by = attune::detail::narrowed<part>(d);
-    auto const saved = rows_for_vjp(exec, op, own, by, runs, facts_of(mixed));
-    attune::detail::add_gradients(to, gradients_of_heads<T>(exec, op, own, saved, by, runs, facts_of(mixed)),
-                                  std::to_string(number) + ".");
+    auto const saved = rows_for_vjp(all, op, own, by, runs, facts_of(mixed));
+    auto const more = gradients_of_heads<T>(all, op, own, saved, by, runs, facts_of(mixed));
+    all.local([&] { attune::detail::add_gradients(to, more, std::to_string(number) + "."); });
   });
   return to;
 }

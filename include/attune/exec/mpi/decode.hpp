@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/decode/decode.hpp>
 #include <attune/exec/mpi/forward.hpp>
 
 namespace attune {
@@ -42,110 +41,96 @@ namespace exec_mpi {
 /// Sends the states of all rows to the ranks that answer. They merge them in the order of the ranks and write the
 /// output. make_states() computes the states of this rank.
 template <class T, class Op, class View, class Make>
-void merge_and_answer(divided_call<T, Op> const& call, Op const& op, inputs<Op, View> const& in,
-                      outputs<Op, T> const& out, answer_on answer, char const* function, Make const& make_states) {
+void merge_and_answer(collective& all, divided_call<T, Op> const& call, Op const& op, inputs<Op, View> const& in,
+                      outputs<Op, T> const& out, answer_on answer, Make const& make_states) {
   problem_shape const& p = call.whole;
-  communicator const& ranks = call.ranks;
-  int const me = ranks.rank();
-  failures errors;
+  int const me = call.me;
   using states = std::remove_cvref_t<decltype(make_states())>;
-  std::vector<states> parts(std::size_t(answer.includes(me) ? ranks.size() : 1), states(op, p));
+  std::vector<states> parts(std::size_t(answer.includes(me) ? call.ranks : 1), states(op, p));
   states& own = parts[answer.includes(me) ? std::size_t(me) : 0];
-  errors.run([&] { own = make_states(); });
-  exchange messages(ranks);
-  for (int r = 0; r < ranks.size(); ++r) {
+  all.local([&] { own = make_states(); });
+  exchange messages = all.messages();
+  for (int r = 0; r < call.ranks; ++r) {
     if (r == me) continue;
     if (answer.includes(me))
       each_array_of(parts[std::size_t(r)], [&](auto x) { messages.receive(x, r, tag_of_results); });
     if (answer.includes(r)) each_array_of(own, [&](auto x) { messages.send(x, r, tag_of_results); });
   }
   messages.wait();
-  errors.reach_all(ranks, function);
   if (!answer.includes(me)) return;
-  exec_cpu::merge_parts(parts);
-  attune::detail::finish_rows(op, in, p, parts.front(), out);
+  all.local([&] {
+    for (std::size_t r = 1; r < parts.size(); ++r) attune::detail::merge_in_place(parts[0], parts[r]);
+    attune::detail::finish_rows(op, in, p, parts.front(), out);
+  });
 }
 
 /// Facts and checks that both forms of decode() share. `rows`: the extents of the output. more(facts) adds facts.
 template <class T, class Op, class Exec, class More>
-auto decoded_call(across_ranks<Exec> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                  shape const& rows, answer_on answer, index_t page, More const& more) {
+auto decoded_call(collective_call<Exec>& all, Op const& op, inputs<Op, tensor<T const>> const& in, shape const& rows,
+                  answer_on answer, index_t page, More const& more) {
   return divided_call<T, Op>(
-      "decode", exec, op, in, rows,
+      all, op, in, rows,
       [&](call_facts& facts) {
         more(facts);
         facts.add("the answer", "the rank", answer.number()).add("the pages", "a number of keys", page);
-        if (answer.number() >= exec.ranks.size())
+        if (answer.number() >= all.size())
           throw error("decode", "the answer", attune::detail::text("the rank ", answer.number()),
-                      attune::detail::text("a rank from 0 to ", exec.ranks.size() - 1));
+                      attune::detail::text("a rank from 0 to ", all.size() - 1));
       },
       rows_on::every_rank);
 }
 
-/// The states of all rows over the keys of this rank. source(interval number, inputs with positions of the whole
-/// problem): where the keys are.
-template <class T, class Arch, class Op, class Source>
-auto states_of_keys(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, Source const& source) {
-  int const me = call.ranks.rank();
-  auto const intervals = call.keys.intervals(me);
-  auto const part = [&](std::size_t n) {
-    key_interval const keys = n < intervals.size() ? intervals[n] : key_interval{};
-    return exec_cpu::decode_states(exec, op, source(n, keys), call.whole, keys);
-  };
-  auto all = part(0);
-  for (std::size_t n = 1; n < intervals.size(); ++n) {
-    auto next = part(n);
-    attune::detail::merge_in_place(all, next);
-  }
-  return all;
-}
-
 /// decode() of an operator, from keys in one piece.
 template <class T, class Arch, class Op>
-void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+void decode_operator(collective_call<cpu<T, Arch>>& all, Op const& op, inputs<Op, tensor<T const>> const& in,
                      outputs<Op, T> const& out, answer_on answer) {
-  auto const call = decoded_call<T>(exec, op, in, out.out.extents(), answer, 0, no_more_facts);
-  reach_all(exec.ranks, "decode", [&] {
-    if (answer.includes(exec.ranks.rank())) attune::detail::check_outputs("decode", out, call.whole);
+  auto const call = decoded_call<T>(all, op, in, out.out.extents(), answer, 0, no_more_facts);
+  std::optional<attune::detail::materialized<Op, T>> fixed;
+  all.agreed([&] {
+    if (answer.includes(call.me)) attune::detail::check_outputs("decode", out, call.whole);
+    fixed.emplace(op);
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
-  attune::detail::materialized<Op, T> const fixed(op);
-  inputs<Op, tensor<T const>> with_positions = in;
-  merge_and_answer(call, fixed.op, in, out, answer, "decode", [&] {
-    return states_of_keys(call, exec.each, fixed.op, [&](std::size_t n, key_interval keys) {
-      with_positions = call.keys_at(n, keys);
-      return exec_cpu::contiguous_keys<Op, T>(with_positions);
-    });
+  merge_and_answer(all, call, fixed->op, in, out, answer, [&] {
+    auto const intervals = call.keys.intervals(call.me);
+    auto const part = [&](std::size_t n) {
+      key_interval const keys = n < intervals.size() ? intervals[n] : key_interval{};
+      return exec_cpu::decode_part(all.each, fixed->op, call.keys_at(n, keys), call.whole, keys);
+    };
+    auto states = part(0);
+    for (std::size_t n = 1; n < intervals.size(); ++n) {
+      auto next = part(n);
+      attune::detail::merge_in_place(states, next);
+    }
+    return states;
   });
 }
 
 /// The same from pages of this rank's keys.
 template <class T, class Arch, class Op>
-void decode_operator(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+void decode_operator(collective_call<cpu<T, Arch>>& all, Op const& op, inputs<Op, tensor<T const>> const& in,
                      page_table const& pages, outputs<Op, T> const& out, answer_on answer) {
   inputs<Op, tensor<T const>> one_piece = in;  // clang 14 does not compile an optional of inputs
-  reach_all(exec.ranks, "decode", [&] { one_piece = attune::detail::in_one_piece(in, pages); });
+  all.agreed([&] { one_piece = attune::detail::in_one_piece(in, pages); });
   auto const call =
-      decoded_call<T>(exec, op, one_piece, out.out.extents(), answer, in.v.extents().position, no_more_facts);
-  auto const intervals = call.keys.intervals(exec.ranks.rank());
-  index_t const first = intervals.empty() ? 0 : intervals.front().first;
-  reach_all(exec.ranks, "decode", [&] {
-    if (answer.includes(exec.ranks.rank())) attune::detail::check_outputs("decode", out, call.whole);
+      decoded_call<T>(all, op, one_piece, out.out.extents(), answer, in.v.extents().position, no_more_facts);
+  auto const intervals = call.keys.intervals(call.me);
+  key_interval const keys = intervals.empty() ? key_interval{} : intervals.front();
+  std::optional<attune::detail::materialized<Op, T>> fixed;
+  all.agreed([&] {
+    if (answer.includes(call.me)) attune::detail::check_outputs("decode", out, call.whole);
     attune::detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch,
                                    "the batch of out");
     if (intervals.size() > 1)
       throw error("decode", "the sharding of the keys",
                   attune::detail::text(intervals.size(), " intervals of this rank"),
                   "one: pages hold keys that follow one another");
-    attune::detail::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, first);
+    attune::detail::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, keys.first);
+    fixed.emplace(op);
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
-  attune::detail::materialized<Op, T> const fixed(op);
-  inputs<Op, tensor<T const>> const with_positions = call.keys_at(0, {});
-  merge_and_answer(call, fixed.op, one_piece, out, answer, "decode", [&] {
-    return states_of_keys(call, exec.each, fixed.op, [&](std::size_t, key_interval) {
-      return exec_cpu::paged_keys<Op, T>(in, with_positions, pages, first);
-    });
+  merge_and_answer(all, call, fixed->op, one_piece, out, answer, [&] {
+    return exec_cpu::decode_part(all.each, fixed->op, in, call.keys_at(0, {}), pages, call.whole, keys);
   });
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   divided_call<T, Op> const call("forward", exec, op, in, out.extents());
+//   divided_call<T, Op> const call(all, op, in, out.extents(), no_more_facts);
 //
 // A call that ranks share: the whole problem, the part of this rank, and which rank sees the keys of which. Everything
-// is compared on all ranks here, before any tensor is sent.
+// is compared on all ranks here, before any tensor is sent. Only the constructor is collective.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/mpi/agree.hpp>
-#include <attune/exec/mpi/executor.hpp>
+#include <attune/exec/mpi/collective.hpp>
 #include <attune/exec/mpi/local_fields.hpp>
 #include <attune/exec/mpi/operator_probe.hpp>
 #include <attune/exec/problem.hpp>
 
 namespace attune::exec_mpi {
-
-using mpi::call_facts;
-using mpi::failures;
-using mpi::reach_all;
 
 /// Rows of a rank whose positions follow one another.
 struct row_window {
@@ -45,22 +40,20 @@ class divided_call {
   /// `rows`: the extents (B, H, own queries, Dv) of this rank's output. Throws the same attune::error on all
   /// ranks if a tensor does not fit, or if a fact differs. `more`: adds facts to compare.
   template <class Exec, class More>
-  divided_call(char const* function, across_ranks<Exec> const& exec, Op const& of, inputs_type const& own_tensors,
-               shape const& rows, More const& more, rows_on where = rows_on::one_rank)
-      : ranks(exec.ranks), op(of), in(own_tensors), where_(where) {
-    gather_counts(rows);
-    mpi::agree(ranks, reach_all(ranks, function, [&] {
-                 divide(function, exec, rows);
-                 whole = check_whole(function, rows);
-                 return facts(function, exec, more);
-               }));
-    agree_on_numbers(ranks, function, reach_all(ranks, function, [&] {
-                       return operator_probe(op, whole, [&]<field F>() { return whole_extents<F>(); });
-                     }));
-    if (where == rows_on::one_rank) gather_sights(reach_all(ranks, function, [&] { return own_sights(); }));
+  divided_call(collective_call<Exec>& all, Op const& of, inputs_type const& own_tensors, shape const& rows,
+               More const& more, rows_on at = rows_on::one_rank)
+      : me(all.rank()), ranks(all.size()), op(of), in(own_tensors), where_(at), counts_(all.gather(own_counts(rows))) {
+    all.agree(all.agreed([&] {
+      divide(all.function(), all.where, rows);
+      whole = check_whole(all.function(), rows);
+      return facts<Exec>(all.function(), all.where, more);
+    }));
+    agree_on_numbers(
+        all, all.agreed([&] { return operator_probe(op, whole, [&]<field F>() { return whole_extents<F>(); }); }));
+    if (at == rows_on::one_rank) sights_ = all.gather(all.agreed([&] { return own_sights(); }));
   }
 
-  communicator const& ranks;
+  int me, ranks;  ///< the number of this rank, and of the ranks
   Op const& op;
   inputs_type const& in;
   sharding queries, keys;
@@ -74,9 +67,7 @@ class divided_call {
     return all;
   }
   /// Whether some query of rank `of` sees some key of rank `by`.
-  bool sees(int of, int by) const {
-    return sights_[std::size_t(of) * std::size_t(ranks.size()) + std::size_t(by)] != 0;
-  }
+  bool sees(int of, int by) const { return sights_[std::size_t(of) * std::size_t(ranks) + std::size_t(by)] != 0; }
 
   /// Whether this input has a row for each of a rank's queries. An input without positions has one for all queries.
   template <field F>
@@ -138,16 +129,14 @@ class divided_call {
         in.offset, in.offsets);
   }
   /// The inputs of the rows of a window, without keys.
-  inputs_type rows_alone(row_window const& w) const {
-    return part(w, {}, ranks.rank(), keys.intervals(ranks.rank()).size(), {});
-  }
+  inputs_type rows_alone(row_window const& w) const { return part(w, {}, me, keys.intervals(me).size(), {}); }
 
   /// The inputs of rank-independent rows and the own keys of interval n, with positions of the whole problem.
   inputs_type keys_at(std::size_t n, key_interval at) const {
     return make_inputs<Op, view>(
         [&]<field F>() {
           if constexpr (side_of(F) != input_side::key) return member<F>(in);
-          return at_positions(member<F>(in), at.empty() ? 0 : keys.local_start(ranks.rank(), n), at, whole.keys);
+          return at_positions(member<F>(in), at.empty() ? 0 : keys.local_start(me, n), at, whole.keys);
         },
         in.offset, in.offsets);
   }
@@ -175,7 +164,7 @@ class divided_call {
   /// Throws unless outputs fit the rows of this rank.
   void check_outputs(char const* function, outputs<Op, T> const& out) const {
     problem_shape p = whole;
-    p.queries = queries.size(ranks.rank());
+    p.queries = queries.size(me);
     attune::detail::check_outputs(function, out, p);
   }
 
@@ -189,24 +178,20 @@ class divided_call {
   static constexpr std::size_t counts = 2 + field_count;
   index_t count(int rank, std::size_t n) const { return counts_[std::size_t(rank) * counts + n]; }
 
-  void gather_counts(shape const& rows) {
+  std::vector<index_t> own_counts(shape const& rows) const {
     std::vector<index_t> mine(counts, 0);
     mine[0] = rows.position;
     mine[1] = in.v.extents().position;
     for_each_field([&]<field F>() {
       if constexpr (by_query<F>) mine[2 + std::size_t(F)] = member<F>(in).extents().position;
     });
-    auto const n = std::size_t(ranks.size());
-    counts_.resize(n * counts);
-    std::vector<std::size_t> const sizes(n, counts);
-    ranks.gather_to_all(std::span<index_t const>(mine), std::span<std::size_t const>(sizes),
-                        std::span<index_t>(counts_));
+    return mine;
   }
 
   sharding in_order(std::size_t n) const {
     std::vector<std::vector<key_interval>> all;
     index_t next = 0;
-    for (int r = 0; r < ranks.size(); ++r) {
+    for (int r = 0; r < ranks; ++r) {
       all.push_back({{next, next + count(r, n)}});
       next += count(r, n);
     }
@@ -214,25 +199,23 @@ class divided_call {
   }
   void check_sharding(char const* function, char const* name, sharding const& s, std::string_view tensor,
                       index_t own) const {
-    if (s.ranks() != ranks.size())
+    if (s.ranks() != ranks)
       throw error(function, name, attune::detail::text("shards of ", s.ranks(), " ranks"),
-                  attune::detail::text(ranks.size(), ", the ranks of the communicator"));
-    if (s.size(ranks.rank()) != own)
-      throw error(
-          function, tensor, attune::detail::text("position extent ", own),
-          attune::detail::text(s.size(ranks.rank()), ", the positions that ", name, " gives to rank ", ranks.rank()));
+                  attune::detail::text(ranks, ", the ranks of the communicator"));
+    if (s.size(me) != own)
+      throw error(function, tensor, attune::detail::text("position extent ", own),
+                  attune::detail::text(s.size(me), ", the positions that ", name, " gives to rank ", me));
   }
-  template <class Exec>
-  void divide(char const* function, across_ranks<Exec> const& exec, shape const& rows) {
+  void divide(char const* function, shards const& where, shape const& rows) {
     if (where_ == rows_on::every_rank) {
-      if (exec.where.queries)
+      if (where.queries)
         throw error(function, "the sharding of the queries", "a value", "no value: every rank passes all queries");
-      queries = sharding::contiguous(rows.position, ranks.size());
+      queries = sharding::contiguous(rows.position, ranks);
     } else {
-      queries = exec.where.queries ? *exec.where.queries : in_order(0);
+      queries = where.queries ? *where.queries : in_order(0);
       check_sharding(function, "the sharding of the queries", queries, "out", rows.position);
     }
-    keys = exec.where.keys ? *exec.where.keys : in_order(1);
+    keys = where.keys ? *where.keys : in_order(1);
     check_sharding(function, "the sharding of the keys", keys, "v", in.v.extents().position);
     for_each_field([&]<field F>() {
       if constexpr (by_query<F>) {
@@ -240,7 +223,7 @@ class divided_call {
         constexpr auto n = 2 + std::size_t(F);
         constexpr bool may = side_of(F) != input_side::query || shares_rows(F);
         bool all_own = true, all_one = true;
-        for (int r = 0; r < ranks.size(); ++r)
+        for (int r = 0; r < ranks; ++r)
           all_own = all_own && count(r, n) == count(r, 0), all_one = all_one && count(r, n) == 1;
         shared_[std::size_t(F)] = may && all_one && !all_own;
         if (!shared_[std::size_t(F)])
@@ -274,9 +257,9 @@ class divided_call {
   }
 
   template <class Exec, class More>
-  call_facts facts(char const* function, across_ranks<Exec> const& exec, More const& more) const {
+  call_facts facts(char const* function, shards const& where, More const& more) const {
     call_facts to(function);
-    to.template add_type<Exec>("the executor").add("the plan", "the number", exec.where.plan);
+    to.template add_type<Exec>("the executor").add("the plan", "the number", where.plan);
     to.add("the sharding of the queries", queries).add("the sharding of the keys", keys);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
@@ -295,7 +278,7 @@ class divided_call {
 
   // Each rank looks at its own rows; then all ranks know all of it.
   std::vector<char> own_sights() const {
-    int const me = ranks.rank(), n = ranks.size();
+    int const n = ranks;
     auto const pieces = keys.pieces();
     std::vector<char> seen(std::size_t(n), 0);
     int missing = 0;
@@ -318,12 +301,6 @@ class divided_call {
             }
           }
     return seen;
-  }
-  void gather_sights(std::vector<char> const& seen) {
-    int const n = ranks.size();
-    sights_.resize(std::size_t(n) * std::size_t(n));
-    std::vector<std::size_t> const sizes(seen.size(), seen.size());
-    ranks.gather_to_all(std::span<char const>(seen), std::span<std::size_t const>(sizes), std::span<char>(sights_));
   }
 
   template <class Chosen>

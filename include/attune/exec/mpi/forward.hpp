@@ -11,6 +11,7 @@
 
 #include <attune/exec/materialized.hpp>
 #include <attune/exec/mpi/plans.hpp>
+#include <attune/exec/saved.hpp>
 
 namespace attune {
 
@@ -22,12 +23,33 @@ struct rows_of_rank {
 
 namespace exec_mpi {
 
+/// The saved rows of a window whose states are complete.
+template <class T, class Op>
+saved_rows<T, Op> rows_to_save(Op const&, row_states<T, typename Op::normalizer_policy>&& states) {
+  return std::move(states);
+}
+/// The same for candidate sets: the threshold that the candidates of all ranks agree on.
+template <class T, class Op>
+saved_rows<T, Op> rows_to_save(Op const& op, candidate_states<T, typename Op::normalizer_policy>&& states) {
+  saved_rows<T, Op> to(op, states.extents);
+  for (std::size_t n = 0; n < states.rows.size(); ++n) {
+    candidate_threshold<T> const at = states.level(n);
+    T sum(0);
+    for (auto const& c : states.rows[n])
+      sum = sum + states.normalizers[n].weight(at, c.logit, key<T>{T(double(c.key))});
+    to.reference[n] = at.reference, to.level[n] = at.level, to.cut[n] = at.cut, to.last[n] = at.last;
+    to.sum[n] = sum + states.poisons[n];
+  }
+  return to;
+}
+
 /// Row states whose value sums lie in the output, if it has the memory for them, or else next to the other numbers.
 template <class T, class Op>
 class states_in_output {
  public:
   using states = row_states<T, typename Op::normalizer_policy, std::span<T>>;
 
+  states_in_output() = default;
   states_in_output(std::vector<row_window> const& windows, tensor<T> const& out) {
     numbers_.reserve(windows.size());
     for (row_window const& w : windows) {
@@ -67,68 +89,67 @@ std::vector<states_of<T, Op>> states_of_windows(Op const& op, std::vector<row_wi
 template <class T, class Arch, class Op, class States>
 void finish_windows(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                     std::vector<row_window> const& windows, std::vector<States> const& states,
-                    outputs<Op, T> const& out, head_choice const& runs) {
+                    outputs<Op, T> const& out, heads_served runs) {
   for (std::size_t w = 0; w < windows.size(); ++w)
-    finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w], call.rows_of(out, windows[w]), runs);
-}
-
-/// Throws if the caller names a plan that does not run the operator.
-template <class Op>
-void check_plan(char const* function, communicator const& ranks, rank_plan plan) {
-  reach_all(ranks, function, [&] {
-    if (!has_states_plan<Op> && plan == rank_plan::states)
-      throw error(function, "the plan", "the value rank_plan::states",
-                  "rank_plan::ring or chosen: candidate sets and ordered sums have no states that travel");
-  });
+    exec_cpu::finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w],
+                            call.rows_of(out, windows[w]), runs);
 }
 
 /// No more facts to compare.
 inline constexpr auto no_more_facts = [](call_facts&) {};
 
-/// forward() for the heads for which runs(h) is true.
+/// Before a forward pass: checks the plan and the outputs, and computes the operator's parameters. out: may be null.
+template <class T, class Exec, class Op>
+void prepare_forward(collective_call<Exec>& all, divided_call<T, Op> const& call, outputs<Op, T> const* out,
+                     std::optional<attune::detail::materialized<Op, T>>& fixed) {
+  all.agreed([&] {
+    if (!has_states_plan<Op> && all.where.plan == rank_plan::states)
+      throw error(all.function(), "the plan", "the value rank_plan::states",
+                  "rank_plan::ring or chosen: candidate sets and ordered sums have no states that travel");
+    if (out != nullptr) call.check_outputs(all.function(), *out);
+    fixed.emplace(call.op);
+  });
+}
+
+/// forward() for some heads.
 template <class T, class Arch, class Op, class More>
-void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                      outputs<Op, T> const& out, head_choice const& runs, More const& more) {
-  divided_call<T, Op> const call("forward", exec, op, in, out.out.extents(), more);
-  check_plan<Op>("forward", exec.ranks, exec.where.plan);
-  reach_all(exec.ranks, "forward", [&] { call.check_outputs("forward", out); });
-  attune::detail::materialized<Op, T> const fixed(op);
-  auto const windows = call.windows(exec.ranks.rank());
-  failures errors;
+void forward_of_heads(collective_call<cpu<T, Arch>>& all, Op const& op, inputs<Op, tensor<T const>> const& in,
+                      outputs<Op, T> const& out, heads_served runs, More const& more) {
+  divided_call<T, Op> const call(all, op, in, out.out.extents(), more);
+  std::optional<attune::detail::materialized<Op, T>> fixed;
+  prepare_forward(all, call, &out, fixed);
+  auto const windows = call.windows(call.me);
   auto const run = [&](auto& states) {
-    states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, runs, states);
-    errors.run([&] { finish_windows(call, exec.each, fixed.op, windows, states, out, runs); });
+    states_of_rows(all, call, fixed->op, windows, runs, states);
+    all.local([&] { finish_windows(call, all.each, fixed->op, windows, states, out, runs); });
   };
   if constexpr (Op::has_threshold) {
     std::vector<states_of<T, Op>> states;
-    errors.run([&] { states = states_of_windows<T>(fixed.op, windows); });
+    all.local([&] { states = states_of_windows<T>(fixed->op, windows); });
     run(states);
   } else {
-    states_in_output<T, Op> states(windows, out.out);
+    states_in_output<T, Op> states;
+    all.local([&] { states = states_in_output<T, Op>(windows, out.out); });
     run(states.windows());
   }
-  errors.reach_all(exec.ranks, "forward");
 }
-/// The saved rows of the heads for which runs(h) is true. out: where their outputs go; null if nowhere.
+/// The saved rows of some heads. out: where their outputs go; null if nowhere.
 template <class T, class Arch, class Op, class More>
-rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+rows_of_rank<T, Op> rows_of_heads(collective_call<cpu<T, Arch>>& all, Op const& op,
                                   inputs<Op, tensor<T const>> const& in, shape const& extents,
-                                  outputs<Op, T> const* out, head_choice const& runs, More const& more) {
-  divided_call<T, Op> const call(function, exec, op, in, extents, more);
-  check_plan<Op>(function, exec.ranks, exec.where.plan);
-  if (out != nullptr) reach_all(exec.ranks, function, [&] { call.check_outputs(function, *out); });
-  attune::detail::materialized<Op, T> const fixed(op);
-  auto const windows = call.windows(exec.ranks.rank());
-  failures errors;
+                                  outputs<Op, T> const* out, heads_served runs, More const& more) {
+  divided_call<T, Op> const call(all, op, in, extents, more);
+  std::optional<attune::detail::materialized<Op, T>> fixed;
+  prepare_forward(all, call, out, fixed);
+  auto const windows = call.windows(call.me);
   std::vector<states_of<T, Op>> states;
-  errors.run([&] { states = states_of_windows<T>(fixed.op, windows); });
-  states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, runs, states);
+  all.local([&] { states = states_of_windows<T>(fixed->op, windows); });
+  states_of_rows(all, call, fixed->op, windows, runs, states);
   rows_of_rank<T, Op> saved;
-  errors.run([&] {
-    if (out != nullptr) finish_windows(call, exec.each, fixed.op, windows, states, *out, runs);
-    for (auto& s : states) saved.windows.push_back(rows_to_save<T>(fixed.op, std::move(s)));
+  all.local([&] {
+    if (out != nullptr) finish_windows(call, all.each, fixed->op, windows, states, *out, runs);
+    for (auto& s : states) saved.windows.push_back(rows_to_save<T>(fixed->op, std::move(s)));
   });
-  errors.reach_all(exec.ranks, function);
   return saved;
 }
 

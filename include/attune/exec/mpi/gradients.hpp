@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/composite.hpp>
-#include <attune/exec/cpu/gradients/backward.hpp>
 #include <attune/exec/mpi/forward.hpp>
 
 namespace attune {
@@ -51,38 +49,28 @@ auto facts_of(gradient_outputs<Op, T> const& wanted, Op const& op) {
 /// The gradients of one rank while a call computes them.
 template <class T, class Arch, class Op>
 class rank_gradients {
+  using rows_type = exec_cpu::gradients_of_rows<T, Arch, Op>;
+
  public:
-  rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
-                 rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
-                 failures& errors, gradient_targets<T> const& to)
-      : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), errors_(errors), to_(to),
-        windows_(call.windows(call.ranks.rank())), totals_(windows_.size()), ends_(windows_.size()),
-        sums_(windows_.size()), running_(running_of_parts(call, exec, materialized, errors, windows_, runs)),
-        grown_(call, windows_), in_flight_(call.ranks) {
-    for (std::size_t w = 0; w < windows_.size(); ++w) {
-      saved_.push_back(attune::detail::view_of<T, Op>(saved.windows[w]));
-      problem_shape const& p = windows_[w].p;
-      index_t const rows = p.batch * p.heads * p.row_count();
-      if (Op::normalizer_is.family != row_family::masses) ends_[w].assign(std::size_t(2 * rows), T(1));
-      if (Op::has_threshold) sums_[w].assign(std::size_t(exec_cpu::candidate_row_sums * rows), T(0));
-    }
+  static constexpr bool two_rounds = rows_type::two_rounds;
+
+  rank_gradients(collective& all, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
+                 rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, heads_served runs,
+                 gradient_targets<T> const& to)
+      : call_(call), exec_(exec), to_(to), windows_(call.windows(call.me)),
+        running_(running_of_parts(all, call, exec, materialized, windows_, runs)), grown_(call, windows_),
+        in_flight_(all.messages()) {
+    for (std::size_t w = 0; w < windows_.size(); ++w)
+      rows_.emplace_back(exec, materialized, windows_[w].p, saved.windows[w], call.rows_of(d, windows_[w]), runs);
   }
 
   /// Candidate sets and ordered sums: the sums that the gradients of the own rows need, over the keys of a rank.
   template <class Pause>
   void add_sums(int rank, rank_fields<T const> const& columns, Pause const& pause) {
-    attune::detail::gradient_views<T> const nowhere;
     for (std::size_t w = 0; w < windows_.size(); ++w)
       for (std::size_t n = 0; n < call_.keys.intervals(rank).size(); ++n) {
-        row_window const& window = windows_[w];
-        std::optional<exec_cpu::shared_sums> unused;
-        exec_cpu::add_gradients_of_part(exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w],
-                                        call_.rows_of(d_, window),
-                                        {.keys = call_.keys.intervals(rank)[n],
-                                         .pass = exec_cpu::part_pass::sums,
-                                         .sums = sums_of(w, rank, n),
-                                         .running = running_.of(w, rank, n)},
-                                        nowhere, unused, runs_);
+        rows_[w].add_sums(call_.part(windows_[w], {}, rank, n, columns), call_.keys.intervals(rank)[n],
+                          running_.of(w, rank, n), grown_.of(w, rank, n));
         pause();
       }
   }
@@ -97,29 +85,20 @@ class rank_gradients {
     std::size_t const intervals = call_.keys.intervals(rank).size();
     for (std::size_t w = 0; w < windows_.size(); ++w)
       for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(step == 0)); ++n) {
-        row_window const& window = windows_[w];
         key_interval const keys = n < intervals ? call_.keys.intervals(rank)[n] : key_interval{};
         index_t const local = n < intervals ? call_.keys.local_start(rank, n) : 0;
-        exec_cpu::add_gradients_of_part(
-            exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w], call_.rows_of(d_, window),
-            {.keys = keys,
-             .own_terms = step == 0 && n == 0,
-             .adds = true,
-             .ends = std::span<T>(ends_[w]),
-             .pass = two_rounds ? exec_cpu::part_pass::gradients : exec_cpu::part_pass::whole,
-             .sums = sums_of(w, rank, n),
-             .running = running_.of(w, rank, n)},
-            views(window, by_columns, local, keys), totals_[w], runs_);
+        rows_[w].add(call_.part(windows_[w], {}, rank, n, columns), keys, running_.of(w, rank, n),
+                     grown_.of(w, rank, n), views(windows_[w], by_columns, local, keys));
         pause();
       }
   }
 
   /// After the visit of a step: sends its gradients to the rank that has the keys, and gets the gradients by the own
   /// keys. Adds the gradients of the step before.
-  void pass_on(int step, int rank) {
-    receive_last();
+  void pass_on(collective& all, int step, int rank) {
+    receive_last(all);
     if (step == 0) return;
-    int const me = call_.ranks.rank(), to = rank_after(call_.ranks, me, step);
+    int const me = call_.me, to = rank_after(call_.ranks, me, step);
     if (call_.sees(to, me)) {
       receive_fields(in_flight_, received_.of(key_shapes(me)), to, tag_of_results);
       arriving_ = true;
@@ -127,19 +106,13 @@ class rank_gradients {
     if (call_.sees(me, rank))  // after an exception: numbers of no meaning, which nobody will use
       send_fields(in_flight_, sent_[step % 2].of(key_shapes(rank)), rank, tag_of_results);
   }
-  /// After the last step: the sums over all ranks of what the ranks share. All ranks call it.
-  void finish() {
-    receive_last();
-    sum_of_ranks();
+  /// After the last step: the sums over all ranks of what the ranks share.
+  void finish(collective& all) {
+    receive_last(all);
+    sum_of_ranks(all);
   }
-
-  /// The gradients need sums over all keys of a row, which take a round of the ring.
-  static constexpr bool two_rounds = Op::has_threshold || Op::contractions::has_derived;
 
  private:
-  std::span<T> sums_of(std::size_t w, int rank, std::size_t n) {
-    return Op::has_threshold ? std::span<T>(sums_[w]) : grown_.of(w, rank, n);
-  }
   /// The extents of a rank's gradients that travel.
   field_shapes key_shapes(int rank) const {
     return call_.key_shapes(rank, [&](field f) { return !to_.of(f).absent(); });
@@ -180,19 +153,12 @@ class rank_gradients {
     return {y.data(), e, s};
   }
 
-  void receive_last() {
+  void receive_last(collective& all) {
     in_flight_.wait();
     if (!arriving_) return;
     arriving_ = false;
-    errors_.run([&] {  // the user's threads may throw
-      for (std::size_t f = 0; f < field_count; ++f) {
-        tensor<T> const &more = received_.fields()[f], &sum = to_.fields[f];
-        exec_cpu::for_each_row<T>(exec_, more.extents(), 0, [&](index_t b, index_t h, index_t i, T*) {
-          T const* const from = more.row(b, h, i);
-          T* const to = sum.row(b, h, i);
-          for (index_t d = 0; d < more.extents().feature; ++d) to[d * sum.steps().feature] += from[d];
-        });
-      }
+    all.local([&] {  // the user's threads may throw
+      for (std::size_t f = 0; f < field_count; ++f) exec_cpu::add_rows(exec_, received_.fields()[f], to_.fields[f]);
     });
   }
 
@@ -208,7 +174,7 @@ class rank_gradients {
 
   /// The sums of parameters, tables and inputs that several rows share. Added in double, first over the windows of a
   /// rank, then over the ranks in their order.
-  void sum_of_ranks() {
+  void sum_of_ranks(collective& all) {
     std::vector<gradient_array<double>> sums;
     for (tensor<T> const& x : to_.parameters) sums.emplace_back(x.extents());
     for (tensor<T> const& x : to_.tables) sums.emplace_back(x.extents());
@@ -223,8 +189,8 @@ class rank_gradients {
       for (std::size_t n = 0; n < to.values.size(); ++n) to.values[n] += from.values[n];
     };
     for (std::size_t w = 0; w < windows_.size(); ++w) {
-      if (!totals_[w]) continue;  // an exception: the call throws
-      exec_cpu::shared_sums const& total = *totals_[w];
+      if (!rows_[w].total()) continue;  // an exception: the call throws
+      auto const& total = *rows_[w].total();
       for (std::size_t n = 0; n < total.parameters.size(); ++n) add(sums[n], total.parameters[n]);
       for (std::size_t n = 0; n < total.tables.size(); ++n) add(sums[total.parameters.size() + n], total.tables[n]);
       attune::detail::gradient_views<T> const to = views(windows_[w], {}, 0, {});
@@ -233,15 +199,15 @@ class rank_gradients {
         if (found != shared.end())
           add(sums[listed + std::size_t(found - shared.begin())], x);
         else
-          exec_cpu::round_to(x, to.of(f), windows_[w].p.first_query);
+          rows_[w].round(x, to.of(f));
       };
       one(field::v0, total.ground_value);
       for (auto const& x : total.inputs) one(x.of, x.sums);
     }
-    std::vector<double> all;
-    for (auto const& x : sums) all.insert(all.end(), x.values.begin(), x.values.end());
-    call_.ranks.sum(std::span<double>(all));
-    auto next = all.begin();
+    std::vector<double> numbers;
+    for (auto const& x : sums) numbers.insert(numbers.end(), x.values.begin(), x.values.end());
+    all.sum(std::span<double>(numbers));
+    auto next = numbers.begin();
     auto const take = [&](tensor<T> const& to) { each_number(to, [&](T& x) { x = T(*next++); }); };
     for (tensor<T> const& x : to_.parameters) take(x);
     for (tensor<T> const& x : to_.tables) take(x);
@@ -250,15 +216,9 @@ class rank_gradients {
 
   divided_call<T, Op> const& call_;
   cpu<T, Arch> const& exec_;
-  Op const& op_;
-  cotangents<Op, tensor<T const>> const& d_;
-  head_choice const& runs_;
-  failures& errors_;
   gradient_targets<T> const to_;
   std::vector<row_window> windows_;
-  std::vector<attune::detail::saved_view<T const, Op>> saved_;
-  std::vector<std::optional<exec_cpu::shared_sums>> totals_;
-  std::vector<std::vector<T>> ends_, sums_;
+  std::vector<rows_type> rows_;  // of windows_
   numbers_of_parts<T, Op> running_, grown_;
   field_memory<T> sent_[2], received_;
   exchange in_flight_;
@@ -268,7 +228,7 @@ class rank_gradients {
 /// Throws unless saved rows belong to the rows of this rank.
 template <class T, class Op>
 void check_saved(char const* function, divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved) {
-  auto const windows = call.windows(call.ranks.rank());
+  auto const windows = call.windows(call.me);
   problem_shape const& p = call.whole;
   bool fits = saved.windows.size() == windows.size();
   for (std::size_t w = 0; fits && w < windows.size(); ++w)
@@ -283,7 +243,7 @@ template <class T, class Op>
 void check_backward(divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved,
                     cotangents<Op, tensor<T const>> const& d) {
   problem_shape p = call.whole;
-  p.queries = call.queries.size(call.ranks.rank());
+  p.queries = call.queries.size(call.me);
   attune::detail::check_cotangents("vjp", d, p);
   check_saved("vjp", call, saved);
 }
@@ -293,54 +253,51 @@ shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<
   return d.out.absent() ? attune::detail::output_shape(in) : d.out.extents();
 }
 
-/// vjp() for the heads for which runs(h) is true. targets(): where the gradients go; it may throw.
+/// vjp() for some heads. targets(): where the gradients go; it may throw.
 template <class T, class Arch, class Op, class More, class Targets>
-void write_gradients(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                     rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
-                     head_choice const& runs, More const& more, Targets const& targets) {
-  divided_call<T, Op> const call("vjp", exec, op, in, rows_of_call(in, d), more);
-  gradient_targets<T> const to = reach_all(exec.ranks, "vjp", [&] {
+void write_gradients(collective_call<cpu<T, Arch>>& all, Op const& op, inputs<Op, tensor<T const>> const& in,
+                     rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, heads_served runs,
+                     More const& more, Targets const& targets) {
+  divided_call<T, Op> const call(all, op, in, rows_of_call(in, d), more);
+  std::optional<attune::detail::materialized<Op, T>> fixed;
+  gradient_targets<T> const to = all.agreed([&] {
     check_backward(call, saved, d);
+    fixed.emplace(op);
     return targets();
   });
-  attune::detail::materialized<Op, T> const fixed(op);
-  failures errors;
-  rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, errors, to);
-  if constexpr (exec_mpi::rank_gradients<T, Arch, Op>::two_rounds) {
+  rank_gradients<T, Arch, Op> gradients(all, call, all.each, fixed->op, saved, d, runs, to);
+  if constexpr (rank_gradients<T, Arch, Op>::two_rounds) {
     visit_ring(
-        call, errors, every_field,
+        all, call, every_field,
         [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
         [](int, int) {});
     gradients.sum_parts();
   }
   visit_ring(
-      call, errors, every_field,
+      all, call, every_field,
       [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },
-      [&](int step, int rank) { gradients.pass_on(step, rank); });
-  gradients.finish();
-  errors.reach_all(exec.ranks, "vjp");
+      [&](int step, int rank) { gradients.pass_on(all, step, rank); });
+  gradients.finish(all);
 }
 /// The same in dense memory.
 template <class T, class Arch, class Op, class More>
-dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+dense_gradients<T> gradients_of_heads(collective_call<cpu<T, Arch>>& all, Op const& op,
                                       inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
-                                      cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
-                                      More const& more) {
+                                      cotangents<Op, tensor<T const>> const& d, heads_served runs, More const& more) {
   dense_gradients<T> to;
-  write_gradients(exec, op, in, saved, d, runs, more, [&] {
+  write_gradients(all, op, in, saved, d, runs, more, [&] {
     to = attune::detail::blank_gradients<T>(op, in);
     return targets_in(to);
   });
-  attune::detail::pull_projections(listed_parameters(op), to);
+  all.local([&] { attune::detail::pull_projections(listed_parameters(op), to); });
   return to;
 }
 /// The saved rows of a call of vjp() that has none.
 template <class T, class Arch, class Op, class More>
-rows_of_rank<T, Op> rows_for_vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+rows_of_rank<T, Op> rows_for_vjp(collective_call<cpu<T, Arch>>& all, Op const& op,
                                  inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<T const>> const& d,
-                                 head_choice const& runs, More const& more) {
-  return rows_of_heads<T>("vjp", exec, op, in, rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr), runs,
-                          more);
+                                 heads_served runs, More const& more) {
+  return rows_of_heads<T>(all, op, in, rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr), runs, more);
 }
 
 }  // namespace exec_mpi

@@ -11,14 +11,11 @@
 #include <span>
 #include <vector>
 
-#include <attune/exec/mpi/communicator.hpp>
+#include <attune/exec/mpi/collective.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/policies/fields.hpp>
 
 namespace attune::exec_mpi {
-
-using mpi::communicator;
-using mpi::exchange;
 
 /// A view with `positions` positions. The positions of `at` are rows of x, from row `local` on. The view has no others.
 template <class E>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   agree_on_numbers(ranks, "forward", reach_all(ranks, "forward", [&] { return operator_probe(op, in, whole); }));
+//   agree_on_numbers(all, all.agreed([&] { return operator_probe(op, whole, extents); }));
 //
 // Compares what the operators of all ranks compute. A policy may have members that are neither parameters nor tables:
 // the seed of a dropout, the k of top-k, angles. So a few pairs are computed on every rank, from made-up inputs, in
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/mpi/agree.hpp>
+#include <attune/exec/mpi/collective.hpp>
 #include <attune/exec/terms.hpp>
 #include <attune/exec/weight_gate.hpp>
 #include <attune/policies/candidates.hpp>
@@ -80,21 +80,21 @@ std::vector<double> operator_probe(Op const& op, problem_shape const& p, Extents
 }
 
 /// Throws the same attune::error on all ranks unless all ranks have the numbers of rank 0, up to 1e-9 of each.
-inline void agree_on_numbers(communicator const& ranks, std::string const& function, std::vector<double> const& mine) {
+inline void agree_on_numbers(collective& all, std::vector<double> const& mine) {
   std::vector<double> first = mine;
-  ranks.broadcast(std::span<double>(first), 0);
+  all.broadcast(std::span<double>(first), 0);
   std::optional<mpi::detail::error_texts> difference;
   auto const same = [](double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * (std::abs(a) + std::abs(b));
   };
   for (std::size_t n = 0; n < mine.size() && !difference; ++n)
     if (!same(mine[n], first[n]))
-      difference = {function, attune::detail::text("the operator on rank ", ranks.rank()),
+      difference = {all.function(), attune::detail::text("the operator on rank ", all.rank()),
                     attune::detail::text("the number ", mine[n], " for a pair"),
                     attune::detail::text(first[n],
                                          ", as on rank 0: a member of a policy differs, such as a seed, a count or "
                                          "angles")};
-  if (auto const problem = mpi::detail::first_error(ranks, difference)) mpi::detail::throw_error(*problem);
+  all.agree(difference);
 }
 
 }  // namespace attune::exec_mpi

@@ -13,10 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include <attune/exec/cpu/parts.hpp>
 #include <attune/exec/mpi/divided_call.hpp>
-#include <attune/exec/mpi/rows.hpp>
 
 namespace attune::exec_mpi {
+
+using attune::detail::heads_served;
+using exec_cpu::part_of_rows;
 
 /// The tag of what travels back: states and gradients. Blocks have tag 0.
 inline constexpr int tag_of_results = 1;
@@ -25,8 +28,8 @@ inline constexpr int tag_of_results = 1;
 inline constexpr auto every_field = [](field) { return true; };
 
 /// The rank n steps after `rank`.
-inline int rank_after(communicator const& ranks, int rank, int n) { return (rank + n) % ranks.size(); }
-inline int rank_before(communicator const& ranks, int rank, int n) { return (rank + ranks.size() - n) % ranks.size(); }
+constexpr int rank_after(int ranks, int rank, int n) { return (rank + n) % ranks; }
+constexpr int rank_before(int ranks, int rank, int n) { return (rank + ranks - n) % ranks; }
 
 /// Whether the plan `states` runs an operator. The states of candidate sets have no fixed size, and an ordered sum
 /// needs the sums over the keys of other ranks first.
@@ -46,13 +49,13 @@ rank_plan cheaper_plan(divided_call<T, Op> const& call) {
   problem_shape const& p = call.whole;
   double const per_row = double(p.batch * p.heads * (4 + p.value_width * (second ? 2 : 1)));
   std::vector<double> keys, queries;  // numbers of each rank that travel
-  for (int r = 0; r < call.ranks.size(); ++r) {
+  for (int r = 0; r < call.ranks; ++r) {
     keys.push_back(size(call.key_shapes(r)));
     queries.push_back(size(call.query_shapes(r)) + per_row * double(call.queries.size(r)));
   }
   double ring = 0, states = 0;
-  for (int of = 0; of < call.ranks.size(); ++of)
-    for (int by = 0; by < call.ranks.size(); ++by)
+  for (int of = 0; of < call.ranks; ++of)
+    for (int by = 0; by < call.ranks; ++by)
       if (of != by && call.sees(of, by)) {
         ring += keys[std::size_t(by)];
         states += queries[std::size_t(of)];
@@ -63,7 +66,7 @@ rank_plan cheaper_plan(divided_call<T, Op> const& call) {
 /// For each window of rows, and for each interval of keys of each rank: one number for each ordered sum and row.
 template <class T, class Op>
 class numbers_of_parts {
-  static constexpr int sums = exec_cpu::count_ordered<typename Op::contractions>();
+  static constexpr int sums = contraction::count_ordered<typename Op::contractions>();
 
  public:
   /// Zeros.
@@ -111,15 +114,15 @@ class numbers_of_parts {
 template <class T, class Arch, class Op, class States, class Pause>
 void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                  std::vector<row_window> const& windows, rank_fields<T const> const& rows, int key_rank,
-                 rank_fields<T const> const& columns, std::vector<States>& to, part_of_rows part,
-                 head_choice const& runs, numbers_of_parts<T, Op>& running, Pause const& pause) {
+                 rank_fields<T const> const& columns, std::vector<States>& to, part_of_rows part, heads_served runs,
+                 numbers_of_parts<T, Op>& running, Pause const& pause) {
   std::size_t const intervals = call.keys.intervals(key_rank).size();
   for (std::size_t w = 0; w < windows.size(); ++w) {
     part_of_rows now = part;
     for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(part == part_of_rows::first)); ++n) {
       key_interval const keys = n < intervals ? call.keys.intervals(key_rank)[n] : key_interval{};
-      add_keys(exec, op, call.part(windows[w], rows, key_rank, n, columns), windows[w].p, keys, to[w], now, runs,
-               running.of(w, key_rank, n), pause);
+      exec_cpu::add_keys(exec, op, call.part(windows[w], rows, key_rank, n, columns), windows[w].p, keys, to[w], now,
+                         runs, running.of(w, key_rank, n), pause);
       now = part_of_rows::next;
     }
   }
@@ -129,23 +132,22 @@ void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op c
 /// computes with the keys of a rank. The own keys come first, also if no row sees them. after(step, rank) follows on
 /// every rank, whether or not its rows see the keys.
 template <class T, class Op, class Chosen, class Visit, class After>
-void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const& chosen, Visit const& visit,
+void visit_ring(collective& all, divided_call<T, Op> const& call, Chosen const& chosen, Visit const& visit,
                 After const& after) {
-  communicator const& ranks = call.ranks;
-  int const me = ranks.rank();
+  int const me = call.me, ranks = call.ranks;
   rank_fields<T const> const own = call.own_keys(chosen);
   sendable_fields<T> const sends(own);
   field_memory<T> blocks[2];
-  for (int step = 0; step < ranks.size(); ++step) {
+  for (int step = 0; step < ranks; ++step) {
     int const from = rank_before(ranks, me, step), next = rank_before(ranks, me, step + 1),
               to = rank_after(ranks, me, step + 1);
-    exchange messages(ranks);
-    if (step + 1 < ranks.size()) {
+    exchange messages = all.messages();
+    if (step + 1 < ranks) {
       if (call.sees(me, next)) receive_fields(messages, blocks[(step + 1) % 2].of(call.key_shapes(next, chosen)), next);
       if (call.sees(to, me)) sends.send(messages, to);
     }
     if (step == 0 || call.sees(me, from))
-      errors.run([&] {
+      all.local([&] {
         visit(step, from, step == 0 ? own : read_only(blocks[step % 2].fields()), [&] { messages.progress(); });
       });
     messages.wait();
@@ -155,13 +157,12 @@ void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const&
 
 /// The ordered sums of the rows before each part of the keys. Takes a round of the ring.
 template <class T, class Arch, class Op>
-numbers_of_parts<T, Op> running_of_parts(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
-                                         failures& errors, std::vector<row_window> const& windows,
-                                         head_choice const& runs) {
+numbers_of_parts<T, Op> running_of_parts(collective& all, divided_call<T, Op> const& call, cpu<T, Arch> const& exec,
+                                         Op const& op, std::vector<row_window> const& windows, heads_served runs) {
   numbers_of_parts<T, Op> running(call, windows);
   if constexpr (has_ordered_sums<Op>) {
     visit_ring(
-        call, errors, [](field f) { return f != field::v && f != field::value_gate; },
+        all, call, [](field f) { return f != field::v && f != field::value_gate; },
         [&](int, int from, rank_fields<T const> const& columns, auto const& pause) {
           for (std::size_t w = 0; w < windows.size(); ++w)
             for (std::size_t n = 0; n < call.keys.intervals(from).size(); ++n) {
@@ -177,11 +178,11 @@ numbers_of_parts<T, Op> running_of_parts(divided_call<T, Op> const& call, cpu<T,
 }
 
 template <class T, class Arch, class Op, class States>
-void states_by_ring(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
-                    std::vector<row_window> const& windows, head_choice const& runs, std::vector<States>& to) {
-  numbers_of_parts<T, Op> running = running_of_parts(call, exec, op, errors, windows, runs);
+void states_by_ring(collective& all, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
+                    std::vector<row_window> const& windows, heads_served runs, std::vector<States>& to) {
+  numbers_of_parts<T, Op> running = running_of_parts(all, call, exec, op, windows, runs);
   visit_ring(
-      call, errors, every_field,
+      all, call, every_field,
       [&](int step, int from, rank_fields<T const> const& columns, auto const& pause) {
         add_keys_of(call, exec, op, windows, {}, from, columns, to,
                     step == 0 ? part_of_rows::first : part_of_rows::next, runs, running, pause);
@@ -197,52 +198,40 @@ void each_array_of(States& states, Transfer const& transfer) {
 
 /// Plan `states`.
 template <class T, class Arch, class Op, class States>
-void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
-                       std::vector<row_window> const& windows, head_choice const& runs, std::vector<States>& to) {
+void states_by_queries(collective& all, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
+                       std::vector<row_window> const& windows, heads_served runs, std::vector<States>& to) {
   using part_states = row_states<T, typename Op::normalizer_policy>;
-  communicator const& ranks = call.ranks;
-  int const me = ranks.rank(), count = ranks.size();
+  int const me = call.me, count = call.ranks;
   auto const states_for = [&](int rank) {
-    std::vector<part_states> all;
-    for (row_window const& w : call.windows(rank)) all.emplace_back(op, w.p);
-    return all;
+    std::vector<part_states> states;
+    for (row_window const& w : call.windows(rank)) states.emplace_back(op, w.p);
+    return states;
   };
   sendable_fields<T> const sends(call.own_queries());
   rank_fields<T const> const own_keys = call.own_keys(every_field);
   numbers_of_parts<T, Op> no_sums(call, {});
   field_memory<T> blocks[2];
   std::vector<part_states> sent[2], received[2];
-  exchange states_in_flight[2] = {exchange(ranks), exchange(ranks)};
+  exchange states_in_flight[2] = {all.messages(), all.messages()};
   auto const merge_received = [&](int step) {
     states_in_flight[step % 2].wait();
     std::vector<part_states>& part = received[step % 2];
-    errors.run([&] {
-      for (std::size_t w = 0; w < part.size(); ++w) {
-        index_t const rows = index_t(part[w].reference.size()), at_once = 256;
-        exec_cpu::parallel(exec, (rows + at_once - 1) / at_once, [&] {
-          return [&](index_t task) {
-            for (index_t n = task * at_once; n < (std::min)(rows, (task + 1) * at_once); ++n) {
-              auto s = to[w].in_place(n);
-              s.template merge<typename Op::normalizer_policy>(part[w].in_place(n));
-              to[w].store_numbers(n, s);
-            }
-          };
-        });
-      }
+    all.local([&] {
+      for (std::size_t w = 0; w < part.size(); ++w) exec_cpu::merge_rows<Op>(exec, to[w], part[w]);
     });
     part.clear();
   };
   for (int step = 0; step < count; ++step) {
-    int const target = rank_after(ranks, me, step), source = rank_before(ranks, me, step);
-    exchange messages(ranks);
+    int const target = rank_after(count, me, step), source = rank_before(count, me, step);
+    exchange messages = all.messages();
     if (step + 1 < count) {
-      int const next = rank_after(ranks, me, step + 1), by = rank_before(ranks, me, step + 1);
+      int const next = rank_after(count, me, step + 1), by = rank_before(count, me, step + 1);
       if (call.sees(next, me)) receive_fields(messages, blocks[(step + 1) % 2].of(call.query_shapes(next)), next);
       if (call.sees(me, by)) sends.send(messages, by);
     }
     auto const pause = [&] { messages.progress(); };
     if (step == 0) {
-      errors.run([&] {
+      all.local([&] {
         add_keys_of(call, exec, op, windows, {}, me, own_keys, to, part_of_rows::first, runs, no_sums, pause);
       });
     } else {
@@ -254,7 +243,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
       }
       if (call.sees(target, me)) {
         sent[step % 2] = states_for(target);
-        errors.run([&] {
+        all.local([&] {
           add_keys_of(call, exec, op, call.windows(target), read_only(blocks[step % 2].fields()), me, own_keys,
                       sent[step % 2], part_of_rows::first, runs, no_sums, [&] { pause(), flight.progress(); });
         });
@@ -269,13 +258,12 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
 
 /// The states of this rank's rows over all keys.
 template <class T, class Arch, class Op, class States>
-void states_of_rows(rank_plan plan, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
-                    failures& errors, std::vector<row_window> const& windows, head_choice const& runs,
-                    std::vector<States>& to) {
-  if (plan == rank_plan::chosen) plan = cheaper_plan(call);
+void states_of_rows(collective_call<cpu<T, Arch>>& all, divided_call<T, Op> const& call, Op const& op,
+                    std::vector<row_window> const& windows, heads_served runs, std::vector<States>& to) {
+  rank_plan const plan = all.where.plan == rank_plan::chosen ? cheaper_plan(call) : all.where.plan;
   if constexpr (has_states_plan<Op>)
-    if (plan == rank_plan::states) return states_by_queries(call, exec, op, errors, windows, runs, to);
-  states_by_ring(call, exec, op, errors, windows, runs, to);
+    if (plan == rank_plan::states) return states_by_queries(all, call, all.each, op, windows, runs, to);
+  states_by_ring(all, call, all.each, op, windows, runs, to);
 }
 
 }  // namespace attune::exec_mpi

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/tile/statistics.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 
 namespace attune {
@@ -22,11 +21,10 @@ namespace exec_mpi {
 template <class T, class Arch, class Op>
 class rank_statistics {
  public:
-  rank_statistics(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& packed,
+  rank_statistics(collective& all, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& packed,
                   rows_of_rank<T, Op> const& saved, statistics_request const& request)
-      : call_(call), exec_(exec), op_(packed), saved_(saved), request_(request),
-        windows_(call.windows(call.ranks.rank())), rows_(windows_.size()),
-        columns_(request.columns ? columns_of(call.ranks.rank()) : 0, 0.0), in_flight_(call.ranks) {}
+      : call_(call), exec_(exec), op_(packed), saved_(saved), request_(request), windows_(call.windows(call.me)),
+        rows_(windows_.size()), columns_(request.columns ? columns_of(call.me) : 0, 0.0), in_flight_(all.messages()) {}
 
   /// Adds the keys of a rank. step: of the ring.
   template <class Pause>
@@ -52,10 +50,10 @@ class rank_statistics {
       }
   }
   /// After the visit of a step: sends its column sums to the rank that has the keys.
-  void pass_on(int step, int rank) {
+  void pass_on(collective&, int step, int rank) {
     if (!request_.columns) return;
     receive_last();
-    int const me = call_.ranks.rank(), to = rank_after(call_.ranks, me, step);
+    int const me = call_.me, to = rank_after(call_.ranks, me, step);
     sent_[step % 2].resize(columns_of(rank));  // after an exception: numbers that nobody will use
     if (step == 0) return add(sent_[0]);
     if (call_.sees(to, me)) {
@@ -66,11 +64,11 @@ class rank_statistics {
     if (call_.sees(me, rank)) in_flight_.send(std::span<double>(sent_[step % 2]), rank, tag_of_results);
   }
   /// The statistics of this rank: its queries and its keys, one after another.
-  row_statistics<T> finish() {
+  row_statistics<T> finish(collective&) {
     receive_last();
     problem_shape own = call_.whole;
-    own.queries = call_.queries.size(call_.ranks.rank());
-    own.keys = call_.keys.size(call_.ranks.rank());
+    own.queries = call_.queries.size(call_.me);
+    own.keys = call_.keys.size(call_.me);
     row_statistics<T> to(own, request_);
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       if (!rows_[w]) continue;  // an exception: the call throws
@@ -118,27 +116,25 @@ class rank_statistics {
 
 /// statistics() of an operator.
 template <class T, class Arch, class Op>
-row_statistics<T> statistics_of_rank(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+row_statistics<T> statistics_of_rank(collective_call<cpu<T, Arch>>& all, Op const& op,
                                      inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                                      statistics_request const& request) {
-  divided_call<T, Op> const call("statistics", exec, op, in, rows_of_call<T, Op>(in, {}), [&](call_facts& facts) {
+  divided_call<T, Op> const call(all, op, in, rows_of_call<T, Op>(in, {}), [&](call_facts& facts) {
     facts.add("the request", "entropy", request.entropy).add("the request", "columns", request.columns);
     facts.add_presence("above", request.above.has_value()).add("above", "the value", request.above.value_or(0));
   });
-  reach_all(exec.ranks, "statistics", [&] {
+  std::optional<attune::detail::with_packed_tables<Op, T>> fixed;
+  all.agreed([&] {
     attune::detail::check_request("statistics", request);
     check_saved("statistics", call, saved);
+    fixed.emplace(op);
   });
-  attune::detail::with_packed_tables<Op, T> const fixed(op);
-  failures errors;
-  rank_statistics<T, Arch, Op> sums(call, exec.each, fixed.op, saved, request);
+  rank_statistics<T, Arch, Op> sums(all, call, all.each, fixed->op, saved, request);
   visit_ring(
-      call, errors, [](field f) { return f != field::v && f != field::value_gate; },
+      all, call, [](field f) { return f != field::v && f != field::value_gate; },
       [&](int step, int rank, auto const& columns, auto const& pause) { sums.visit(step, rank, columns, pause); },
-      [&](int step, int rank) { sums.pass_on(step, rank); });
-  row_statistics<T> to = sums.finish();
-  errors.reach_all(exec.ranks, "statistics");
-  return to;
+      [&](int step, int rank) { sums.pass_on(all, step, rank); });
+  return sums.finish(all);
 }
 
 }  // namespace exec_mpi

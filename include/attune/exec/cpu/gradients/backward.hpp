@@ -23,16 +23,16 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// Computes the gradient_needs of an operator.
+/// Computes the gradient_needs of an operator. adds: the gradients by keys may already hold numbers.
 template <class Tile, class Op, class Call, class T>
-gradient_needs needs_of(Call const& c, attune::detail::gradient_views<T> const& to) {
+gradient_needs needs_of(Call const& c, attune::detail::gradient_views<T> const& to, bool adds) {
   gradient_needs needs{.p = c.p, .keys = c.part.keys, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
   needs.sides.reserve(field_count);  // otherwise g++ 14 warns that a reallocation is too short
   for_each_field([&]<field F>() {
     constexpr bool for_gate = Op::has_value_gate && (F == field::v || F == field::value_gate);
     if constexpr (Op::uses(F) && side_of(F) == input_side::key)
       if (for_gate || !to.of(F).absent())
-        needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F), !(for_gate && c.part.adds)});
+        needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F), !(for_gate && adds)});
   });
   for (operator_parameter const& x : listed_parameters(c.op)) needs.parameters.push_back(x.at->extents());
   for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at->extents());
@@ -157,7 +157,7 @@ void add_gradients_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, te
                            std::function<bool(index_t)> const& runs) {
   gradient_call<T, Op> const call{op, in, p, saved, d, part};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
-  gradient_needs needs = needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to);
+  gradient_needs needs = needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to, true);
   if (!total) total = blank_totals(needs, to);
   gradient_tasks<T, Arch>(exec, std::move(needs), to, *total)(runs, rows_of_task);
 }
@@ -170,7 +170,7 @@ void fused_vjp(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const
   attune::detail::materialized<Op, T> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d, {.keys = {0, p.keys}}};
   gradient_rows<T, Arch, Op, Products> const rows_of_task(call);
-  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op, Products>::tile, Op>(call, to), to, runs,
+  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op, Products>::tile, Op>(call, to, false), to, runs,
                      rows_of_task);
 }
 template <class T, class Arch, class Op>

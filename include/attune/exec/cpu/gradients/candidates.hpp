@@ -85,10 +85,10 @@ class candidate_gradients {
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
     gradient_part<T> const& part = tile_.call->part;
-    if (part.pass == part_pass::sums) return give_sums();
+    if (!part.gives.empty()) return give_sums();
     batch keys[vectors];
     std::fill_n(keys, vectors, batch(T(rows_)));
-    if (part.pass == part_pass::gradients) take_sums(keys);
+    if (!part.takes.empty()) take_sums(keys);
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
       poisoned = poisoned || !simd::all(poison_[v] == poison_[v]);
@@ -146,11 +146,11 @@ class candidate_gradients {
   }
   /// Replaces the sums of the rows by the sums over all keys.
   void take_sums(batch* keys) {
-    auto const rows = tile_.call->part.sums.size() / candidate_row_sums;
+    std::span<T const> const sums = tile_.call->part.takes;
+    auto const rows = sums.size() / candidate_row_sums;
     for (int v = 0; v < vectors; ++v) {
       auto const number = [&](std::size_t n) {
-        return tile_.rows.saved_lanes(tile_.call->saved,
-                                      std::span<T const>(tile_.call->part.sums).subspan(n * rows, rows), v);
+        return tile_.rows.saved_lanes(tile_.call->saved, sums.subspan(n * rows, rows), v);
       };
       sums_[v].weights = number(0), sums_[v].slope = number(1), sums_[v].gains = number(2);
       sums_[v].lag = number(3), sums_[v].lag_gains = number(4);
@@ -163,7 +163,7 @@ class candidate_gradients {
     return all[n];
   }
   T& sum_of_row(int n, index_t l) const {
-    std::span<T> const sums = tile_.call->part.sums;
+    std::span<T> const sums = tile_.call->part.gives;
     index_t const row = tile_.call->saved.at(tile_.rows.b, tile_.rows.h, tile_.rows.first_query + l);
     return sums[std::size_t(n) * (sums.size() / candidate_row_sums) + std::size_t(row)];
   }

@@ -112,7 +112,7 @@ class mass_gradients {
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
-    if (prepares && tile_.call->part.pass == part_pass::sums) return pass_.give(tile_.rows, tile_.call->part);
+    if (prepares && !tile_.call->part.gives.empty()) return pass_.give(tile_.rows, tile_.call->part);
     tile_.flush(first_of_task, to);
     gate_.flush(tile_, first_of_task, to);
     if constexpr (adjusted) keep_rest(tile_.rows, tile_.call->part.ends, through_lowest_, through_highest_);

@@ -46,7 +46,7 @@ class ordered_totals_tile {
   }
   /// Writes the totals: count_ordered numbers per row, one sum after the other.
   void give(std::span<T> to) const {
-    auto const rows = to.size() / std::size_t(count_ordered<typename types::contractions>());
+    auto const rows = to.size() / std::size_t(contraction::count_ordered<typename types::contractions>());
     sums_.give([&](int n, batch const* x) { keep_rows(tile_, x, to.subspan(std::size_t(n) * rows, rows)); });
   }
 

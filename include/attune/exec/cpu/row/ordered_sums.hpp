@@ -147,12 +147,6 @@ class ordered_sums<T, Arch, Op, true> {
   }
 };
 
-template <class List>
-constexpr int count_ordered() {
-  int n = 0;
-  contraction::each_ordered<List>([&](auto, auto, auto) { ++n; });
-  return n;
-}
 /// The contractions that ordered sums add.
 template <class List>
 struct summed_contractions {
@@ -170,14 +164,15 @@ struct ordered_tile_memory {
   using types = tile_types<T, Arch, Op>;
   T* edges;
   ordered_tile_memory(arena<T>& from, problem_shape const& p)
-      : edges(from.take((p.keys / types::block + 2) * types::queries * count_ordered<typename Op::contractions>())) {}
+      : edges(from.take((p.keys / types::block + 2) * types::queries *
+                        contraction::count_ordered<typename Op::contractions>())) {}
 };
 /// Memory of a block: the derivatives of the maps by their contraction and by each parameter of the logit.
 template <class T, class Arch, class Op, int Parameters>
 struct ordered_block_memory {
   T* slopes;
   explicit ordered_block_memory(arena<T>& from)
-      : slopes(from.take(count_ordered<typename Op::contractions>() * (1 + Parameters) *
+      : slopes(from.take(contraction::count_ordered<typename Op::contractions>() * (1 + Parameters) *
                          tile_types<T, Arch, Op>::pair_buffer)) {}
 };
 
@@ -213,17 +208,17 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
   /// Before the first block: the sums over the keys of other parts (gradient_part). They are 0 if there are none.
   void start(rows_type const& rows, gradient_part<T> const& part) {
     auto const number_of = [&](std::span<T const> x) {
-      return [&rows, x, size = x.size() / std::size_t(count_ordered<contractions>())](int n, index_t l) {
+      return [&rows, x, size = x.size() / std::size_t(contraction::count_ordered<contractions>())](int n, index_t l) {
         return x[std::size_t(n) * size + row_number(*rows.p, rows.b, rows.h, rows.query(l))];
       };
     };
     if (!part.running.empty()) running_.start(number_of(part.running));
-    if (part.pass == part_pass::gradients) grown_.start(number_of(part.sums));
+    if (!part.takes.empty()) grown_.start(number_of(part.takes));
   }
-  /// Writes the sums of the gradients by the ordered sums to part.sums.
+  /// Writes the sums of the gradients by the ordered sums to part.gives.
   void give(rows_type const& rows, gradient_part<T> const& part) const {
-    auto const size = part.sums.size() / std::size_t(count_ordered<contractions>());
-    grown_.give([&](int n, batch const* x) { keep_rows(rows, x, part.sums.subspan(std::size_t(n) * size, size)); });
+    auto const size = part.gives.size() / std::size_t(contraction::count_ordered<contractions>());
+    grown_.give([&](int n, batch const* x) { keep_rows(rows, x, part.gives.subspan(std::size_t(n) * size, size)); });
   }
 
   /// First pass, in the order of the sums: keeps the running numbers, then adds the block to them.
@@ -290,7 +285,7 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
   }
 
  private:
-  static constexpr index_t edge_size = count_ordered<contractions>() * queries;
+  static constexpr index_t edge_size = contraction::count_ordered<contractions>() * queries;
 
   /// Calls visit(running number, where it is kept).
   template <class Visit>

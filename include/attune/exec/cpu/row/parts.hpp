@@ -14,24 +14,18 @@
 
 namespace attune::exec_cpu {
 
-/// The result of a call: the gradients, from nothing else or from sums over all keys that earlier calls made; or its
-/// part of these sums alone.
-enum class part_pass { whole, sums, gradients };
-
-/// The part of a row's gradients that a call computes.
+/// The part of a row's gradients that a call computes. Sums of a row over keys: candidate_row_sums numbers of a
+/// candidate set, or for each ordered sum the sum of the gradients by it.
 template <class T>
 struct gradient_part {
   key_interval keys;       ///< the keys that the call streams
   bool own_terms = true;   ///< adds what the row has once: through its divisor, v0 and the output gate
-  bool adds = false;       ///< the gradients by keys already hold numbers, to which the call adds
   std::span<T> ends = {};  ///< extreme logits, two numbers per row: 0 where an earlier call found the key that has it
-  part_pass pass = part_pass::whole;  ///< of candidate sets and of ordered sums
-  /// Passes `sums` add to these numbers, passes `gradients` read them: candidate_row_sums per row, or for each ordered
-  /// sum the sum of the gradients by it.
-  std::span<T> sums = {};
   std::span<T const> running = {};  ///< for each ordered sum, one number per row: the sum over the keys before the part
+  std::span<T> gives = {};        ///< not empty: the call computes no gradients, and adds its part of the sums to these
+  std::span<T const> takes = {};  ///< not empty: the sums over all keys; otherwise the call computes its own
 };
-/// The numbers of a row with a candidate set in gradient_part::sums.
+/// The numbers of a row with a candidate set in gradient_part::gives and takes.
 inline constexpr int candidate_row_sums = 7;
 
 /// The place of a row among the numbers of a call, as row_states has it.

@@ -86,8 +86,7 @@ void run(call<T> const& c, More const& more, Make const& make) {
   auto const with = [&]<class Op>(Op const& op) {
     cpu<T> const exec{c.threads};
     if constexpr (offers_call<cpu<>, call_kind::decode, Op>)
-      if (c.q.extents().position <= exec_cpu::most_decode_queries<arithmetic_t<T>, xsimd::default_arch>)
-        return decode(exec, op, inputs_of<Op>(c, more), {.out = c.out});
+      if (reads_like_decode(c.out.extents())) return decode(exec, op, inputs_of<Op>(c, more), {.out = c.out});
     forward(exec, op, inputs_of<Op>(c, more), {.out = c.out});
   };
   if (c.causal != 0)

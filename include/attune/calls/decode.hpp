@@ -11,6 +11,10 @@
 
 namespace attune {
 
+/// Whether decode() is faster than forward() for outputs of these extents: at most 4 queries, whatever the vectors.
+/// Calls through the C interface, so from Python, take decode() there if the operator has it and nothing is saved.
+constexpr bool reads_like_decode(shape const& out) { return out.position <= 4; }
+
 namespace detail {
 /// Checks a call of decode() and runs it.
 template <Executor Exec, class Op, class Cache>
@@ -27,13 +31,12 @@ void decode_cache(Exec const& exec, Op const& op, Cache const& cache,
 }  // namespace detail
 
 /// forward() for few queries against a long cache. Every byte of K and V is read once for all query heads that share
-/// it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries, decode() is faster than
-/// forward(). Arguments, outputs, contracts and errors are the same as for forward(). The results agree within the
-/// error bound, not bitwise. 16-bit and 8-bit tensors: bitwise the same as for the widened inputs, with `out` rounded
+/// it, and the keys are split over threads. Where reads_like_decode() holds, it is faster than forward(). Arguments,
+/// outputs, contracts and errors are the same as for forward(). The results agree within the error bound, not bitwise. 16-bit and 8-bit tensors: bitwise the same as for the widened inputs, with `out` rounded
 /// once.
 /// Operators:   with an O(1) state (no candidate set), no value gate and no ordered sum.
 /// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
-/// Determinism: bitwise the same for any number of threads and any strides.
+/// Determinism: bitwise the same for any number of threads, any strides and any batch.
 template <Executor Exec, class Op>
 void decode(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in,
             outputs<Op, typename Exec::value_type> const& out) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <attune/core/number_text.hpp>
+#include <attune/exec/cpu/decode.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
@@ -43,8 +44,9 @@ struct operator_functions {
  private:
   using bound = bound_call<Make>;
 
-  /// Whether decode() of the C interface takes it.
-  static constexpr bool decodes = offers_call<cpu<>, call_kind::decode, op_type>;
+  /// Whether decode() takes it, with tensors of T.
+  template <class T>
+  static constexpr bool decodes_from = offers_call<cpu<T>, call_kind::decode, op_type>;
 
   static int saved_size(attune_call const* c, int64_t* count, attune_text text) {
     return guarded(text, [&] {
@@ -65,6 +67,8 @@ struct operator_functions {
         } else if constexpr (!offers_call<cpu<T>, call_kind::forward, op_type>) {
           std::vector<number> memory(std::size_t(attune::saved_size(call.op, in)));
           forward_and_save(exec, call.op, in, out, std::span(memory));
+        } else if (decodes_from<T> && reads_like_decode(out.out.extents())) {
+          if constexpr (decodes_from<T>) decode(exec, call.op, in, out);
         } else {
           attune::forward(exec, call.op, in, out);
         }
@@ -141,7 +145,7 @@ struct operator_functions {
     if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
     if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
     all += attune::detail::text("], \"heads_each\": ", attune::detail::heads_of_inputs<op_type>,
-                                ", \"decodes\": ", decodes ? "true" : "false", ", \"expression\": \"");
+                                ", \"decodes\": ", decodes_from<float> ? "true" : "false", ", \"expression\": \"");
     for (char const* x = expression; *x; ++x) {
       if (*x == '"' || *x == '\\') all += '\\';
       all += *x;

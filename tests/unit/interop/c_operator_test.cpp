@@ -88,6 +88,38 @@ TEST_CASE("the C interface: values and gradients of the same operator in C++") {
   CHECK(by_scale == all.parameter("scale").values);
 }
 
+TEST_CASE("the C interface: few queries are decoded, and have the bits of forward() where rows are saved") {
+  constexpr index_t keys = 4500;
+  std::vector<float> numbers(2 * keys * 4);
+  for (std::size_t n = 0; n < numbers.size(); ++n) numbers[n] = float((n * 37) % 101) / 50 - 1;
+  for (index_t queries : {4, 5}) {
+    CAPTURE(queries);
+    c_call x;
+    shape const rows{1, 2, queries, 4}, all{1, 2, keys, 4};
+    auto const saves = [&](bool any) {
+      std::vector<float> out(std::size_t(rows.size()));
+      x.fields = {dense(numbers, rows), dense(numbers, all), dense(numbers, all)};
+      x.c.outputs[0] = dense(out, rows);
+      x.c.outputs[1] = {};
+      int64_t count = 0;
+      attune_operator const* const op = interop::operator_softmax();
+      REQUIRE(op->saved_size(&x.c, &count, x.error()) == attune_done);
+      std::vector<float> saved(static_cast<std::size_t>(count));
+      REQUIRE(op->forward(&x.c, any ? saved.data() : nullptr, any ? count : 0, x.error()) == attune_done);
+      return out;
+    };
+    auto const op = softmax_attention();
+    inputs<decltype(softmax_attention()), tensor<float const>> const in{
+        .q = {numbers.data(), rows}, .k = {numbers.data(), all}, .v = {numbers.data(), all}};
+    std::vector<float> decoded(std::size_t(rows.size())), forwarded(decoded);
+    decode(cpu{1}, op, in, {.out = tensor(decoded, rows)});
+    forward(cpu{1}, op, in, {.out = tensor(forwarded, rows)});
+    REQUIRE(decoded != forwarded);
+    CHECK(saves(true) == forwarded);
+    CHECK(saves(false) == (queries == 4 ? decoded : forwarded));
+  }
+}
+
 TEST_CASE("the C interface: a mask of each sequence of a pack") {
   c_call x;
   attune_operator const* const op = interop::operator_softmax();
@@ -184,8 +216,8 @@ TEST_CASE("the C interface: an array is read as the angles of rotary positions")
   x.c.tables = &table;
   REQUIRE(op->forward(&x.c, nullptr, 0, x.error()) == attune_done);
   tensor<float const> const rows(x.x, c_call::rows);
-  forward(cpu{1}, attention(kernel::rotary{angles}), {.q = rows, .k = rows, .v = rows},
-          {.out = tensor(out, c_call::rows)});
+  decode(cpu{1}, attention(kernel::rotary{angles}), {.q = rows, .k = rows, .v = rows},
+         {.out = tensor(out, c_call::rows)});
   CHECK(x.out == out);
 }
 

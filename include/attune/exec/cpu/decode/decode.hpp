@@ -22,15 +22,11 @@
 
 namespace attune::exec_cpu {
 
-/// Up to this many queries per head, decode() is faster than forward(). Measured with and without grouped heads and
-/// masks: it is still faster than a tile that is half full.
-template <class T, class Arch>
-inline constexpr index_t most_decode_queries = tiling<T, Arch>::queries / 2;
-
-/// How a call is split into tasks. Depends on the shape alone, so results do not depend on the number of threads.
+/// How a call is split into tasks. Depends on the extents of a batch element alone: results depend neither on threads
+/// nor on the batch.
 struct decode_plan {
   static constexpr index_t most_rows = 64;  ///< rows per task
-  /// Splits the keys until there are `tasks` tasks, but into chunks of at least `keys` keys.
+  /// Splits the keys until a batch element has `tasks` tasks, but into chunks of at least `keys` keys.
   struct grain {
     index_t tasks, keys;
   };
@@ -47,7 +43,7 @@ struct decode_plan {
     for (index_t n : key_heads) heads = std::gcd(heads, p.heads / n);
     head_groups = p.heads / heads;
     row_blocks = (heads * p.queries + most_rows - 1) / most_rows;
-    index_t const units = p.batch * head_groups * row_blocks;
+    index_t const units = head_groups * row_blocks;  // of a batch element
     auto const chunks_of = [&](grain const& g) { return (std::min)((g.tasks + units - 1) / units, p.keys / g.keys); };
     index_t const wanted = (std::max)({index_t(1), chunks_of(coarse), chunks_of(fine)});
     chunk = (std::max)(block, ((p.keys + wanted - 1) / wanted + block - 1) / block * block);

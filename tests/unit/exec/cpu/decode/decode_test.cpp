@@ -144,6 +144,29 @@ TEST_CASE("decode: several chunks of keys are merged; any number of threads give
   }
 }
 
+TEST_CASE("decode: a batch element has the same bits in every batch") {
+  attune::testing::detail::normal_numbers random(8);
+  constexpr index_t batch = 17, heads = 4, keys = 8192, width = 3;  // 8 chunks of keys for one batch element
+  std::vector<float> q(batch * heads * width), k(batch * 2 * keys * width), v(k.size());
+  for (auto* x : {&q, &k, &v})
+    for (float& number : *x) number = float(random());
+  auto const op = softmax_attention();
+  auto const decoded = [&](index_t b, index_t count) {
+    shape const rows{count, heads, 1, width}, cache{count, 2, keys, width};
+    std::vector<float> out(std::size_t(rows.size()));
+    decode(cpu{2}, op,
+           {.q = tensor<float const>(q.data() + b * heads * width, rows),
+            .k = tensor<float const>(k.data() + b * 2 * keys * width, cache),
+            .v = tensor<float const>(v.data() + b * 2 * keys * width, cache)},
+           {.out = tensor(out, rows)});
+    return out;
+  };
+  std::vector<float> apart;
+  for (index_t b = 0; b < batch; ++b)
+    for (float x : decoded(b, 1)) apart.push_back(x);
+  CHECK(decoded(0, batch) == apart);
+}
+
 TEST_CASE("decode: more rows than one task holds") {
   attune::testing::detail::normal_numbers random(4);
   problem_extents const e{.heads = 22, .queries = 7, .keys = 90, .width = 3};  // 154 rows of one key head: 64 + 64 + 26

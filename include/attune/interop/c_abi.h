@@ -86,6 +86,12 @@ typedef struct attune_mask_node {
   int64_t a, b, kind;
 } attune_mask_node;
 
+/** How calls of bf16 multiply: attune_products. Other calls ignore it. */
+enum attune_products {
+  attune_products_of_machine = 0, /**< bf16, with sums in float, where library and processor have instructions for it */
+  attune_products_float = 1       /**< float: the same bits on machines with the same vectors */
+};
+
 /** The arguments that all functions share. The description of the operator gives numbers and order of the arrays. */
 typedef struct attune_call {
   attune_tensor const* fields; /**< inputs */
@@ -100,7 +106,7 @@ typedef struct attune_call {
   int32_t has_offset;
   int32_t type;     /**< attune_type of out and of all fields, except for 8-bit keys and values */
   int32_t threads;  /**< 0: one per processor */
-  int32_t reserved; /**< 0 */
+  int32_t products; /**< attune_products, for calls of bf16 */
 } attune_call;
 
 /** Gradients of <cotangents, outputs>. Absent gradients are not computed. */

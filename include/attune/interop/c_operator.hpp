@@ -25,11 +25,13 @@
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/interop/bound_call.hpp>
 #include <attune/interop/c_library.hpp>
+#include <attune/interop/host_executor.hpp>
 
 namespace attune::interop {
 
-/// The functions of one operator. Make: a function of the mask and the constants that returns the operator.
-template <class Make>
+/// The functions of one operator. Make: a function of the mask and the constants that returns the operator. Unit: what
+/// multiplies bf16.
+template <class Make, class Unit = unit_of_machine>
 struct operator_functions {
   /// The operator.
   using op_type = typename bound_call<Make>::op_type;
@@ -59,19 +61,20 @@ struct operator_functions {
       bound const call(*c);
       with_type(*c, [&]<class T>(T) {
         using number = arithmetic_t<T>;
-        cpu<T> const exec(c->threads);
         auto const in = call.template in<T>();
         auto const out = call.template out<T>();
-        if (saved) {
-          forward_and_save(exec, call.op, in, out, std::span(static_cast<number*>(saved), std::size_t(count)));
-        } else if constexpr (!offers_call<cpu<T>, call_kind::forward, op_type>) {
-          std::vector<number> memory(std::size_t(attune::saved_size(call.op, in)));
-          forward_and_save(exec, call.op, in, out, std::span(memory));
-        } else if (decodes_from<T> && reads_like_decode(out.out.extents())) {
-          if constexpr (decodes_from<T>) decode(exec, call.op, in, out);
-        } else {
-          attune::forward(exec, call.op, in, out);
-        }
+        if constexpr (decodes_from<T>)
+          if (!saved && reads_like_decode(out.out.extents())) return decode(cpu<T>(c->threads), call.op, in, out);
+        with_executor<T, Unit, op_type>(*c, [&]<class Exec>(Exec const& exec) {
+          if (saved) {
+            forward_and_save(exec, call.op, in, out, std::span(static_cast<number*>(saved), std::size_t(count)));
+          } else if constexpr (!offers_call<Exec, call_kind::forward, op_type>) {
+            std::vector<number> memory(std::size_t(attune::saved_size(call.op, in)));
+            forward_and_save(exec, call.op, in, out, std::span(memory));
+          } else {
+            attune::forward(exec, call.op, in, out);
+          }
+        });
       });
     });
   }
@@ -91,11 +94,12 @@ struct operator_functions {
         for (n = 0; n < to.parameters.size(); ++n) to.parameters[n] = view<number>("a parameter", g->parameters[n]);
         for (n = 0; n < to.tables.size(); ++n) to.tables[n] = view<number>("a table", g->tables[n]);
         auto const in = call.template in<T>();
-        cpu<T> const exec(c->threads);
-        if (saved)
-          attune::vjp(exec, call.op, in, std::span(static_cast<number const*>(saved), std::size_t(count)), d, to);
-        else
-          attune::vjp(exec, call.op, in, d, to);
+        with_executor<T, Unit, op_type>(*c, [&](auto const& exec) {
+          if (saved)
+            attune::vjp(exec, call.op, in, std::span(static_cast<number const*>(saved), std::size_t(count)), d, to);
+          else
+            attune::vjp(exec, call.op, in, d, to);
+        });
       });
     });
   }

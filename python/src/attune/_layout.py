@@ -13,6 +13,7 @@ TYPE = _Names(float32=0, float64=1, bfloat16=2, float16=3, int64=4, bytes=5, int
 STATUS = _Names(done=0, refused=1, out_of_memory=2, failed=3)
 MASK_KIND = _Names(none=0, causal=1, band=2, band_from_start=3, prefix=4, sink_window=5, padding=6, documents=7,
     ragged=8, block_sparse=9, visible=10, ragged_within=11, both=100, either=101)
+PRODUCTS = _Names(of_machine=0, float=1)
 RANKS_STEP = _Names(match=0, join=1, leave=2, forward=3, save=4, vjp=5, forget=6)
 STRUCTS = """
 tensor 80: 0 Q data, 8 4q extents, 40 4q strides, 72 i type, 76 i given
@@ -20,7 +21,7 @@ parameter 96: 0 tensor tensor, 80 d number, 88 q how
 constant 16: 0 z name, 8 d value
 mask_node 184: 0 tensor x, 80 tensor y, 160 q a, 168 q b, 176 q kind
 call 480: 0 Q fields, 8 Q parameters, 16 Q tables, 24 Q constants, 32 Q mask, 40 tensor offsets, 120 4tensor outputs,
-    440 q constant_count, 448 q mask_count, 456 q offset, 464 i has_offset, 468 i type, 472 i threads, 476 i reserved
+    440 q constant_count, 448 q mask_count, 456 q offset, 464 i has_offset, 468 i type, 472 i threads, 476 i products
 gradients 264: 0 3tensor cotangents, 240 Q fields, 248 Q parameters, 256 Q tables
 text 16: 0 Q at, 8 q room
 operator 40: 0 z name, 8 z description, 16 Q saved_size, 24 Q forward, 32 Q vjp

@@ -41,13 +41,17 @@ void multiply_by_tiles(float* out, index_t out_step, number_pair const* a, index
 
 inline constexpr bool has_amx = true;
 
-/// Requests tiles from the system, once for the process. Throws if it does not lend them.
-inline void enter_amx(char const* function) {
+/// Requests tiles from the system, once for the process. The number of the error if it does not lend them, or 0.
+inline int amx_refusal() {
   static int const refusal = [] {
     constexpr long ask = 0x1023, tiles = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
     return syscall(SYS_arch_prctl, ask, tiles) == 0 ? 0 : errno;
   }();
-  if (refusal != 0)
+  return refusal;
+}
+/// The same. Throws if the system does not lend them.
+inline void enter_amx(char const* function) {
+  if (int const refusal = amx_refusal())
     throw error(function, "the unit amx_tiles",
                 std::string("a system that refuses AMX tiles (") + std::strerror(refusal) + ")",
                 "Linux 5.16 or later on a processor with AMX; elsewhere use bf16_instructions or cpu<bfloat16>");
@@ -165,6 +169,7 @@ void multiply_by_tiles(float* out, index_t out_step, number_pair const* a, index
 #else
 
 inline constexpr bool has_amx = false;
+inline int amx_refusal() { return 0; }
 inline void enter_amx(char const*) {}
 class amx_session;
 

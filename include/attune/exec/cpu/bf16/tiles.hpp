@@ -27,6 +27,7 @@ struct amx_tiles : bf16_instructions {
   static constexpr bool there = exec_cpu::has_amx;
   using twin = amx_emulated;
   static constexpr bool of_tiles = exec_cpu::has_amx;
+  static bool lent() { return exec_cpu::amx_refusal() == 0; }  ///< whether the system lends tiles
   static void enter(char const* function) { exec_cpu::enter_amx(function); }
 };
 

@@ -71,9 +71,10 @@ ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
 }  // namespace exec_cpu
 
 struct bf16_emulated {
-  static constexpr bool there = true;  ///< whether this code is compiled for a machine that can
-  using twin = bf16_emulated;          ///< the same bits on any machine
-  static void enter(char const*) {}    ///< a call by the unit begins: throws where the system refuses it
+  static constexpr bool there = true;            ///< whether this code is compiled for a machine that can
+  using twin = bf16_emulated;                    ///< the same bits on any machine
+  static constexpr bool lent() { return true; }  ///< whether the system lends it
+  static void enter(char const*) {}              ///< a call by the unit begins: throws where the system refuses it
   template <class Arch>
   static constexpr bool of_vectors = true;  ///< whether it works on batches of Arch
 
@@ -124,6 +125,7 @@ struct bf16_emulated {
 struct bfdot_emulated {
   static constexpr bool there = true;
   using twin = bfdot_emulated;
+  static constexpr bool lent() { return true; }
   static void enter(char const*) {}
   template <class Arch>
   static constexpr bool of_vectors = true;
@@ -157,6 +159,7 @@ struct bfdot_emulated {
 
 struct bf16_instructions {
   static constexpr bool there = exec_cpu::multiplies_bf16 || exec_cpu::has_bfdot;
+  static constexpr bool lent() { return true; }
   static void enter(char const*) {}
   using twin = std::conditional_t<exec_cpu::has_bfdot, bfdot_emulated, bf16_emulated>;
   template <class Arch>

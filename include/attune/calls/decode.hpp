@@ -32,8 +32,8 @@ void decode_cache(Exec const& exec, Op const& op, Cache const& cache,
 
 /// forward() for few queries against a long cache. Every byte of K and V is read once for all query heads that share
 /// it, and the keys are split over threads. Where reads_like_decode() holds, it is faster than forward(). Arguments,
-/// outputs, contracts and errors are the same as for forward(). The results agree within the error bound, not bitwise. 16-bit and 8-bit tensors: bitwise the same as for the widened inputs, with `out` rounded
-/// once.
+/// outputs, contracts and errors are the same as for forward(). The results agree within the error bound, not bitwise.
+/// 16-bit and 8-bit tensors: bitwise the same as for the widened inputs, with `out` rounded once.
 /// Operators:   with an O(1) state (no candidate set), no value gate and no ordered sum.
 /// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
 /// Determinism: bitwise the same for any number of threads, any strides and any batch.

@@ -29,7 +29,7 @@
 
 namespace attune::interop {
 
-/// The functions of one operator. Make: a function of the mask and the constants that returns the operator. Unit: what
+/// The functions of one operator. Make: a function of the mask and the constants that returns the operator. Unit
 /// multiplies bf16.
 template <class Make, class Unit = unit_of_machine>
 struct operator_functions {

@@ -3,8 +3,8 @@
 //
 //   with_executor<bfloat16, Unit, Op>(c, [&](auto const& exec) { forward(exec, op, in, out); })
 //
-// The CPU executor of a call through the C interface: cpu<T>, or products of bf16 where this code and the processor have
-// instructions for them.
+// The CPU executor of a call through the C interface. It is cpu<T>, or cpu_bf16_products where this code and the
+// processor have instructions for products of bf16.
 #pragma once
 
 #include <type_traits>

@@ -14,7 +14,7 @@ OUTPUTS = ("out", "lse", "ground_weight", "threshold")
 OUTPUTS_AT = {name: _abi.CALL.at["outputs"] + n * _abi.TENSOR.size for n, name in enumerate(OUTPUTS)}
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
 _PACK = _abi.TENSOR.pack_into
-_POINTERS, _NUMBERS = "fields parameters tables constants mask", "constant_count mask_count offset has_offset type threads"
+_POINTERS, _NUMBERS = "fields parameters tables constants mask", "constant_count mask_count offset has_offset type threads products"
 _PACK_CALL = _abi.CALL.packer(f"{_POINTERS} offsets {_NUMBERS}").pack_into
 _PACK_GRADIENTS = _abi.GRADIENTS.packer("cotangents fields parameters tables").pack_into
 # Arguments of other libraries, and what attune has in their place.
@@ -132,7 +132,7 @@ class Call:
         self._check_rows(d, offset_count)
         self.threads = 0 if threads is None else _count("threads", threads)
         places = (base + at for at in (d.field_at, d.parameter_at, d.table_at, d.constant_at, d.mask_at))
-        numbers = len(d.constants), count, start, has_start, self.code, self.threads
+        numbers = len(d.constants), count, start, has_start, self.code, self.threads, operator._how
         _PACK_CALL(self.memory, 0, *places, *offsets, *numbers)
 
     # --- what a call on a device does in its own way ---------------------------------------------------------------------

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Dict, Iterable, Literal, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 import numpy
 
 from . import _decode, _oracle, _plans, _statistics
 from ._arrays import is_torch, wrong
+from ._layout import PRODUCTS
 from ._calls import Call, cotangents_of, names_of, returned
 from ._description import Description
 from ._oracle import Reference
@@ -20,6 +22,19 @@ _Array = TypeVar("_Array")  # of NumPy, torch or any library that speaks DLPack
 _Out = Union[Literal["out"], Tuple[Literal["out"]]]
 _Returns = Union[str, Sequence[str]]
 _attend: Callable[..., Any]
+_PRODUCTS = {None: PRODUCTS.of_machine, "float32": PRODUCTS.float}
+
+
+def _with_products(operator: Operator, products: Optional[str]) -> Operator:
+    return operator.with_products(products)
+
+
+def _default_products() -> Optional[str]:
+    given = os.environ.get("ATTUNE_PRODUCTS") or None
+    if given not in _PRODUCTS:
+        raise wrong("ATTUNE_PRODUCTS", f"the value {given!r}", '"float32", or nothing')
+    return given
+
 
 
 def register_attend(attend: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,8 +72,10 @@ class Operator:
         self._functions, self._companions = functions, companions
         self._description = Description(functions)
         self.name = functions.name
-        self._key = key or functions.name
+        self._name_of_all = key or functions.name
         self._again = again
+        self._set_products(_default_products())
+        self._others: Dict[Optional[str], Operator] = {self._products: self}
         self._per_row: Optional[Tuple[int, int]] = None
         self._plans = _plans.new()
         self.__doc__ = "\n\n".join(x for x in (text, self._description.summary(), type(self).__doc__) if x)
@@ -81,8 +98,35 @@ class Operator:
             self._per_row = sizes[1] - sizes[0], 2 * sizes[0] - sizes[1]
         return self._per_row
 
+    def _set_products(self, products: Optional[str]) -> None:
+        self._products = products
+        self._how = _PRODUCTS[products]
+        self._key = self._name_of_all + (f"@{products}" if products else "")  # another one for torch.library
+
+    @property
+    def products(self) -> Optional[str]:
+        """How bfloat16 multiplies: "float32", or None: in bfloat16, with sums in float32, where the processor can."""
+        return self._products
+
+    def with_products(self, products: Optional[str]) -> Operator:
+        """The same operator, which multiplies bfloat16 in this way: "float32" or None; see `products`.
+
+        By default, bits of bfloat16 calls depend on the processor. "float32" gives those of machines that do not multiply
+        bfloat16. The environment variable ATTUNE_PRODUCTS=float32 does so for all operators.
+        """
+        if products not in _PRODUCTS:
+            raise wrong("products", f"the value {products!r}", '"float32" or None')
+        if products not in self._others:
+            other = self._others[products] = object.__new__(type(self))
+            other.__dict__.update(self.__dict__)
+            other._plans = _plans.new()
+            other._set_products(products)
+        return self._others[products]
+
     def __reduce__(self) -> Any:
-        return self._again(self)
+        if self._products == _default_products():
+            return self._again(self)
+        return _with_products, (self._others[_default_products()], self._products)
 
     def __deepcopy__(self, memo: Any) -> Operator:
         return self  # it does not change

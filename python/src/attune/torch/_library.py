@@ -20,14 +20,15 @@ _PLAIN, _PYTHON = (torch.Tensor, torch.nn.Parameter), torch._C.DispatchKey.Pytho
 
 def _operator(key):
     """The operator that an operator of torch.library names by text."""
-    found = _presets.op(key) if key in _presets.library().operators else _compile.loaded(key)
+    name, _, products = key.partition("@")
+    found = _presets.op(name) if name in _presets.library().operators else _compile.loaded(name)
     if found is None:
         raise wrong(
             "the recorded program",
             f"the operator {key} of attune.compile",
             "an operator of this process: call attune.compile with the same policies before the program runs",
         )
-    return found
+    return found.with_products(products or None)
 
 
 def _spec_of(arrays, numbers, operator, names, mask, options, returns):

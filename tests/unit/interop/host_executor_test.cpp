@@ -80,7 +80,7 @@ struct bf16_call {
   std::array<attune_tensor, 3> parameters_{};
 };
 
-}
+}  // namespace
 
 TEST_CASE("bf16 through the C interface: products of the unit, or of floats if the call says so") {
   bf16_call x;
@@ -100,7 +100,8 @@ TEST_CASE("bf16 through the C interface: products of the unit, or of floats if t
     return to;
   };
   auto const same = [](gradients_of_call const& a, gradients_of_call const& b) {
-    return same_bits(a.out, b.out) && same_bits(a.by_q, b.by_q) && same_bits(a.by_k, b.by_k) && same_bits(a.by_v, b.by_v);
+    return same_bits(a.out, b.out) && same_bits(a.by_q, b.by_q) && same_bits(a.by_k, b.by_k) &&
+           same_bits(a.by_v, b.by_v);
   };
   auto const floats = expected(cpu<bfloat16>(1));
   auto const tiles = expected(cpu_bf16_products<xsimd::default_arch, bfloat16, amx_emulated>(1));
@@ -108,7 +109,8 @@ TEST_CASE("bf16 through the C interface: products of the unit, or of floats if t
   attune_operator const* const c = interop::operator_functions<interop::make_softmax, amx_emulated>::get("softmax");
   CHECK(same(x.run(c, attune_products_of_machine), tiles));
   CHECK(same(x.run(c, attune_products_float), floats));
-  attune_operator const* const plain = interop::operator_functions<interop::make_softmax, interop::no_unit>::get("softmax");
+  attune_operator const* const plain =
+      interop::operator_functions<interop::make_softmax, interop::no_unit>::get("softmax");
   CHECK(same(x.run(plain, attune_products_of_machine), floats));
 }
 

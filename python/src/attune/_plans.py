@@ -19,7 +19,7 @@ from ._calls import OUTPUTS_AT, Call, numbers_of, output_shape
 _MOST = 64  # plans of an operator and thread
 # Where the address of a tensor stands in it, in a parameter and in the gradients.
 _DATA, _DATA_OF_PARAMETER = _abi.Layout("tensor").at["data"], _abi.Layout("parameter").at["tensor.data"]
-_DATA_OF_COTANGENTS = _abi.GRADIENTS.at["cotangents.data"]
+_DATA_OF_COTANGENTS, _DATA_OF_MASK = _abi.GRADIENTS.at["cotangents.data"], _abi.Layout("mask_node").at["x.data"]
 
 
 class Plan:
@@ -31,10 +31,13 @@ class Plan:
         "pulls", "torch",
     )
 
-    def __init__(self, call, names, returns, model):
+    def __init__(self, call, names, returns, model, table=False):
+        """table: the mask is one, whose address comes last."""
         d = call.operator._description
         self.operator, self.call, self.words, self.address = call.operator, call, _words(call.memory), call.address
         self.places = [_place(d, name) // _abi.WORD for name in names]
+        if table:
+            self.places.append((d.mask_at + _DATA_OF_MASK) // _abi.WORD)
         call.blank_outputs(returns)
         torch = None if isinstance(model, numpy.ndarray) else sys.modules["torch"]
         self.torch = torch
@@ -231,8 +234,12 @@ def find(operator, items, mask, offset, threads, layout, returns, grads=True):
     if known is None or not allows(offset, returns):
         return None
     read, addresses, names, model = known
+    table = None if mask is None else mask._table()
     try:
-        key = (*read, None if mask is None else mask._identity(), offset, threads, layout, returns)
+        if table is not None:
+            addresses.append(table[1])
+        shown = table[0] if table is not None else None if mask is None else mask._identity()
+        key = (*read, shown, offset, threads, layout, returns)
         plan = operator._plans.found.get(key)
     except (AttributeError, TypeError, ValueError):  # the checks say what is wrong
         return None
@@ -244,7 +251,7 @@ def find(operator, items, mask, offset, threads, layout, returns, grads=True):
         call = Call(operator, fields, {n: x for n, x in given.items() if x is not None}, mask, offset, threads, layout)
         if call.widened:  # a copy, which has another address
             return None
-        plan = Plan(call, names, returns, model)
+        plan = Plan(call, names, returns, model, table is not None)
         keep(operator, key, plan)
     return plan, addresses, key
 

@@ -45,6 +45,15 @@ class Mask:
             self._same = object() if self._has_arrays() else self._pack()[0]
         return self._same
 
+    def _table(self):
+        """Of a mask that is one table: what a call depends on but its numbers, and its address; else None."""
+        if self._kind != KIND.visible:
+            return None
+        x = self._x
+        if isinstance(x, numpy.ndarray):
+            return ("table", x.shape, x.strides, x.dtype), x.__array_interface__["data"][0]
+        return ("table", x.shape, x.stride(), x.dtype), x.data_ptr()
+
     def _has_arrays(self):
         if self._parts is not None:
             return any(part._has_arrays() for part in self._parts)

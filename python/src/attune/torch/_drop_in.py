@@ -106,6 +106,10 @@ def scaled_dot_product_attention(
     that type, and round the output once. Axes in front of (L, D) are broadcast. The random numbers
     of dropout come from a seed that torch's generator draws. A row that sees no key is 0.
     """
+    if attn_mask is None and scale is None and dropout_p == 0 and query.dim() == key.dim() == value.dim() == 4:
+        q, k, v = query.shape, key.shape, value.shape
+        if q[0] == k[0] == v[0] and (enable_gqa or q[1] == k[1] == v[1]):  # the usual call, in few steps
+            return functions.softmax(query, key, value, mask=_CAUSAL if is_causal else None)
     if query.dim() < 2 or key.dim() != query.dim() or value.dim() != query.dim():
         raise wrong("query", f"{query.dim()} axes, key {key.dim()} and value {value.dim()}", "the same number, at least 2")
     if not 0 <= dropout_p <= 1:

@@ -78,10 +78,14 @@ class Plan:
             results.append(x)
         return results
 
-    def quick(self, q, k, v):
+    def quick(self, q, k, v, table=None):
         """The outputs for tensors q, k and v in a list. Its parts are written out: small calls take a few microseconds."""
         words = self.words
-        a, b, c = self.places
+        if table is None:
+            a, b, c = self.places
+        else:
+            a, b, c, d = self.places
+            words[d] = table[1]
         words[a], words[b], words[c] = q.data_ptr(), k.data_ptr(), v.data_ptr()
         if self.out_is_like_q:
             x = self.torch.empty_like(q)
@@ -234,8 +238,8 @@ def find(operator, items, mask, offset, threads, layout, returns, grads=True):
     if known is None or not allows(offset, returns):
         return None
     read, addresses, names, model = known
-    table = None if mask is None else mask._table()
     try:
+        table = None if mask is None else mask._table()
         if table is not None:
             addresses.append(table[1])
         shown = table[0] if table is not None else None if mask is None else mask._identity()

@@ -273,6 +273,11 @@ def visible(table: Any) -> Mask:
     return Mask(KIND.visible, x=x, text="visible(...)")
 
 
+def _borrowed(table):
+    """visible(table) for a tensor of bool on the CPU, which is not copied: for a call that nobody reads again."""
+    return Mask(KIND.visible, x=table, text="visible(...)")
+
+
 def from_block_mask(block_mask: Any) -> Mask:
     """The mask of a FlexAttention BlockMask: its blocks, and in them its mask_mod, evaluated for every pair into a boolean
     table. Needs torch."""

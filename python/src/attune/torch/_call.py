@@ -178,12 +178,16 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
         or forward_ad._current_level >= 0
     ):
         return None
+    table = None
     try:
+        if mask is not None:
+            table = mask._table()
+            mask = mask._identity() if table is None else table[0]
         key = (
             *("q", q.dtype, q.shape, q.stride()),
             *("k", k.dtype, k.shape, k.stride()),
             *("v", v.dtype, v.shape, v.stride()),
-            None if mask is None else mask._identity(),
+            mask,
             offset,
             _threads() if threads is None else threads,
             layout,
@@ -196,7 +200,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
             plans.last = (None if plan is None else key), plan
     except (AttributeError, RuntimeError, TypeError, ValueError):  # call() says what is wrong
         return None
-    return plan and plan.quick(q, k, v)
+    return plan and plan.quick(q, k, v, table)
 
 
 def _listed(name, x):

@@ -80,10 +80,18 @@ def _all_dropped(*tensors):
     return out + sum([x.sum() for x in empty])
 
 
-def _mask_or_bias(name, table, keys):
+def _shown(table, *tensors):
+    """The mask of a boolean table. It is a copy if the backward pass will read it, or a compiler sees the call."""
+    if table.is_cpu and not torch.compiler.is_compiling():
+        if not torch.is_grad_enabled() or not any([x.requires_grad for x in tensors]):
+            return masks._borrowed(table)
+    return masks.visible(table)
+
+
+def _mask_or_bias(name, table, keys, *tensors):
     """The mask of a boolean table, which shows keys, or the bias of numbers, which are added to the scores; and None."""
     if table.dtype == torch.bool:
-        return masks.visible(table), None
+        return _shown(table, *tensors), None
     if not table.is_floating_point():
         raise wrong(name, f"the type {table.dtype}", "bool, or a real type: numbers are added to the scores")
     return None, table.expand(*table.shape[:-1], keys)
@@ -106,10 +114,13 @@ def scaled_dot_product_attention(
     that type, and round the output once. Axes in front of (L, D) are broadcast. The random numbers
     of dropout come from a seed that torch's generator draws. A row that sees no key is 0.
     """
-    if attn_mask is None and scale is None and dropout_p == 0 and query.dim() == key.dim() == value.dim() == 4:
+    if scale is None and dropout_p == 0 and query.dim() == key.dim() == value.dim() == 4:
         q, k, v = query.shape, key.shape, value.shape
         if q[0] == k[0] == v[0] and (enable_gqa or q[1] == k[1] == v[1]):  # the usual call, in few steps
-            return functions.softmax(query, key, value, mask=_CAUSAL if is_causal else None)
+            if attn_mask is None:
+                return functions.softmax(query, key, value, mask=_CAUSAL if is_causal else None)
+            if not is_causal and attn_mask.dim() == 4 and attn_mask.dtype == torch.bool:
+                return functions.softmax(query, key, value, mask=_shown(attn_mask, query, key, value))
     if query.dim() < 2 or key.dim() != query.dim() or value.dim() != query.dim():
         raise wrong("query", f"{query.dim()} axes, key {key.dim()} and value {value.dim()}", "the same number, at least 2")
     if not 0 <= dropout_p <= 1:
@@ -128,7 +139,7 @@ def scaled_dot_product_attention(
         mask = _CAUSAL
     elif attn_mask is not None:
         table = _four_axes(attn_mask, lead) if len(lead) > 1 and attn_mask.dim() > 3 else attn_mask
-        mask, bias = _mask_or_bias("attn_mask", table, k.shape[2])
+        mask, bias = _mask_or_bias("attn_mask", table, k.shape[2], q, k, v)
     front = (*lead, q.shape[1]) if query.dim() > 2 else ()
     shape = (*front, query.shape[-2], value.shape[-1])
     return _attend(q, k, v, mask, dropout_p, bias=bias, scale=scale).reshape(shape)
@@ -176,11 +187,13 @@ def _transformers_attention(
             raise wrong(name, got, _INSTEAD.get(name, 'None: attn_implementation="attune" does not know it'))
     keys, mask, bias = key.shape[2], None, None
     if attention_mask is not None:
-        mask, bias = _mask_or_bias("attention_mask", attention_mask[..., :keys], keys)
+        mask, bias = _mask_or_bias("attention_mask", attention_mask[..., :keys], keys, query, key, value)
     elif sliding_window is not None and keys > sliding_window:
         raise wrong("sliding_window", f"the value {sliding_window} and no mask", "a mask, which has the window")
     elif query.shape[2] > 1 and (is_causal if is_causal is not None else getattr(module, "is_causal", True)):
         mask = _CAUSAL  # a static cache has room behind its keys
+    if scaling == query.shape[3] ** -0.5:
+        scaling = None  # what the operator takes by itself, in a call with fewer arguments
     if position_bias is not None:
         bias = position_bias if bias is None else position_bias + bias
     out = _attend(query, key, value, mask, dropout, bias=bias, cap=softcap, logit=s_aux, scale=scaling)

@@ -57,6 +57,8 @@ def test_a_parameter_has_a_number_or_is_computed_or_required(name, capsys):
     shown = capsys.readouterr().out
     for path in op.required:
         assert f"{path}: required" in shown
+        if name not in attune.presets(built=True):
+            continue
         given = arguments(op)
         del given[path]
         for call in (lambda: op(**given), lambda: op.vjp(**given, dout=given["v"])):
@@ -67,7 +69,8 @@ def test_a_parameter_has_a_number_or_is_computed_or_required(name, capsys):
 def test_a_preset_says_what_it_takes():
     text = attune.op("principled").__doc__
     assert "gate_q (B, H, Lq, gate_width)" in text and "v (B, Hk, Lk, Dv)" in text and "gate.beta = 0" in text
-    assert "Outputs: out, lse, ground_weight." in text
+    assert "Outputs: out (B, H, Lq, Dv), lse (B, H, Lq), ground_weight (B, H, Lq)." in text
+    assert "normalizer::grounded  e^a / Σ e^max(γ, a); the rest weights v0; gamma" in text and "Principled, 3.2.3" in text
     for name in attune.presets():
         op = attune.op(name)
         for argument in (*op.fields, *op.parameters, *op.tables, *op.constants, *op.outputs):

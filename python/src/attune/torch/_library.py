@@ -20,7 +20,7 @@ _PLAIN, _PYTHON = (torch.Tensor, torch.nn.Parameter), torch._C.DispatchKey.Pytho
 
 def _operator(key):
     """The operator that an operator of torch.library names by text."""
-    found = _presets.op(key) if key in _presets.library().operators else _compile.loaded(key)
+    found = _presets.op(key) if _presets.has(key) else _compile.loaded(key)
     if found is None:
         raise wrong(
             "the recorded program",

@@ -54,8 +54,8 @@ int main(int count, char** words) {
   if (count != 2 || !std::freopen(words[1], "w", stdout)) return 1;
   char const* comma = "";
   std::printf("{\"presets\": [");
-#define PRESET(name, call, policies, names, note, op, ...)                                                \
-  write_preset(comma, #name, call, policies, note,                                                        \
+#define PRESET(name, call, policies, names, note, op, ...)                                           \
+  write_preset(comma, #name, call, policies, note,                                                   \
                attune::interop::operator_functions<attune::interop::make_##name>::description(#op)); \
   comma = ",";
   ATTUNE_PRESETS(PRESET)
@@ -65,8 +65,9 @@ int main(int count, char** words) {
   comma = "";
   for (attune::tool::policy_text const& x : attune::tool::policy_texts()) {
     std::string const name = x.name;  // "top_k{k}"
-    std::printf("%s\n%s: [%s, %s, %s]", comma, quoted(x.role + ("::" + name.substr(0, name.find_first_of("({< ")))).c_str(),
-                quoted(x.formula).c_str(), quoted(x.parameters).c_str(), quoted(x.source).c_str());
+    std::printf("%s\n%s: [%s, %s, %s]", comma,
+                quoted(x.role + ("::" + name.substr(0, name.find_first_of("({< ")))).c_str(), quoted(x.formula).c_str(),
+                quoted(x.parameters).c_str(), quoted(x.source).c_str());
     comma = ",";
   }
   std::printf("}}\n");

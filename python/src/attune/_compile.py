@@ -193,7 +193,10 @@ class Host:
         """Why words() returned None, and what to do."""
         wanted = chosen or os.environ.get("ATTUNE_CXX") or os.environ.get("CXX")
         missing = f"there is no {wanted}" if wanted else "there is none of g++, clang++ and c++"
-        return f"{missing}. Install a C++ compiler, or set ATTUNE_CXX"
+        return (
+            f"{missing}. Install g++ >= 12 or clang++ >= 14 (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; "
+            "conda install -c conda-forge gxx), or set ATTUNE_CXX"
+        )
 
 
 def _is_set(name):

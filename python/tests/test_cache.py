@@ -70,6 +70,7 @@ def libraries(folder):
 
 def test_the_second_time_comes_from_the_cache(own):
     first = own()
+    assert repr(first).endswith(": kernel dot_product{}>") and first.name in repr(first)
     assert own.count() == 1 and stat.S_IMODE(own.folder.stat().st_mode) == 0o700
     assert own().name == first.name and own.count() == 1
     options = {"compiler": own_compiler(own), "cache": own.folder}

@@ -2,6 +2,9 @@
 # Copyright (c) 2026 The attune authors
 """Every preset: a parameter without a value is an error unless the operator computes it."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 
@@ -75,3 +78,19 @@ def test_a_preset_says_what_it_takes():
         op = attune.op(name)
         for argument in (*op.fields, *op.parameters, *op.tables, *op.constants, *op.outputs):
             assert argument in op.__doc__, (name, argument)
+
+
+@pytest.mark.parametrize("name", attune.presets())
+def test_a_preset_shows_the_arguments_of_a_call(name):
+    op = attune.op(name)
+    shown = inspect.signature(op).parameters
+    without_default = {x.name for x in shown.values() if x.default is x.empty}
+    assert [*shown][-5:] == ["mask", "offset", "threads", "returns", "layout"]
+    needed = {*op.fields, *op.required, *op.tables, *op.arrays} - {"v0"}
+    assert {path for path in needed if path.rpartition(".")[2] in without_default} == needed
+    assert all(argument in op._description.names for argument in [*shown][:-5])
+    example = re.search(r"Example:\n\n    out = (attune.op\(.*)", op.__doc__).group(1)
+    for argument in without_default:
+        assert re.search(rf"\b{argument}\b", example), argument
+    if name in attune.presets(built=True):
+        assert eval(example, {"attune": attune, **dict.fromkeys(without_default, np.ones((1, 1, 1, 1)))}).shape == (1, 1, 1, 1)

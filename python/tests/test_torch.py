@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The attune authors
 """attune.torch: gradients, torch.compile, the drop-in function, modules; and in which words the rest is refused."""
 
+import inspect
 import os
 import pickle
 import subprocess
@@ -609,6 +610,14 @@ def test_numbers_are_on_the_cpu_whatever_the_default_device(rng):
         layer = at.Attention("softmax_dropout", heads=4).train()
         with torch.device("meta"):
             assert layer(q, k, v, rate=0.1).device.type == "cpu"
+
+
+def test_a_preset_has_its_arguments_and_documentation():
+    assert inspect.signature(at.sink) == inspect.signature(attune.op("sink")) and "logit" in inspect.signature(at.sink).parameters
+    assert "out = attune.torch.sink(q, k, v, logit=2.0, mask=attune.masks.causal())" in at.sink.__doc__
+    assert "e^a / (e^t + Σ e^a); logit t" in at.sink.__doc__
+    with pytest.raises(AttributeError, match="attune.torch has no 'sofmax'; expected one of attune.presets... Did you mean softmax"):
+        at.sofmax
 
 
 def test_a_tensor_without_memory_is_zeros(rng):

@@ -81,10 +81,10 @@ X = np.ones((2, 4, 3, 5), np.float32)
         (lambda op: masks.padding(np.ma.ones(2, int)), "lengths has a masked array"),
         (lambda op: masks.visible(np.ma.ones((3, 3), bool)), "table has a masked array"),
         (lambda op: attune.op("sink")(X, X, X), "normalizer.logit has no value"),
-        (lambda op: attune.op("sofmax"), "op has the name 'sofmax'; expected one of the 49 presets that attune.presets() lists. Did you mean softmax"),
+        (lambda op: attune.op("sofmax"), "op has the name 'sofmax'; expected one of attune.presets(). Did you mean softmax"),
         (lambda op: attune.op("alibi_attention"), "Did you mean alibi?"),
-        (lambda op: attune.op("flash"), "attune.presets() lists. In its place: softmax, which is fused"),
-        (lambda op: attune.op(3), "op has the name 3; expected one of the 49 presets that attune.presets() lists"),
+        (lambda op: attune.op("flash"), "one of attune.presets(). In its place: softmax, which is fused"),
+        (lambda op: attune.op(3), "op has the name 3; expected one of attune.presets()"),
     ],
 )
 def test_the_text_names_argument_value_and_expectation(call, text):
@@ -136,7 +136,7 @@ def test_unknown_arguments():
 def test_presets_are_attributes():
     assert attune.entmax15 is attune.op("entmax15") and "entmax15" in dir(attune)
     assert not set(attune.presets()) & set(vars(attune))
-    with pytest.raises(AttributeError, match="attune has no 'sofmax'; expected one of the 49 presets .* Did you mean softmax"):
+    with pytest.raises(AttributeError, match="attune has no 'sofmax'; expected one of attune.presets... Did you mean softmax"):
         attune.sofmax
     with pytest.raises(AttributeError, match="__wrapped__"):
         attune.__wrapped__

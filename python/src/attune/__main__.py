@@ -41,6 +41,7 @@ import numpy
 
 from . import _places, _presets, masks
 from ._abi import Error
+from ._errors import CompileError
 from ._operator import Operator
 
 _OUTPUTS = ("out", "lse", "ground_weight", "threshold")
@@ -287,7 +288,7 @@ def main(words: list[str]) -> int:
     except _Usage as e:
         print(f"attune: {e}", file=sys.stderr)
         return 2
-    except (Error, FileNotFoundError, ImportError, MemoryError) as e:
+    except (Error, CompileError, FileNotFoundError, ImportError, MemoryError) as e:
         print(e, file=sys.stderr)
         return 1
     return 0

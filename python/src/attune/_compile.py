@@ -309,14 +309,14 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=N
     path = _found(folder, content, name)
     if path is None:
         if not may_compile:
-            raise CompileError(_refusal(source, kind, folder, words, tool.missing(compiler)))
+            raise CompileError(_refusal(source, kind, types, folder, words, tool.missing(compiler)))
         if links is None:
             raise CompileError(against.missing())
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
                 others = _headers.flags(words, kind)
-                _say(source.what(kind), source.seconds(kind), path)
+                _say(source.what(kind, types), source.seconds(kind), path)
                 _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include], links, tool)
     return path
 
@@ -327,8 +327,8 @@ def _found(folder, content, name):
     return next((path for path in paths if path in _loaded or _cache.is_whole(path)), None)
 
 
-def _refusal(source, kind, folder, words, missing):
-    start = f"attune: the folder {folder} does not have {source.what(kind)}, and "
+def _refusal(source, kind, types, folder, words, missing):
+    start = f"attune: the folder {folder} does not have {source.what(kind, types)}, and "
     end = ""
     if source.preset and kind == "library":
         start = f"attune: the package was built without the preset {source.preset}, the folder {folder} does not have it, and "

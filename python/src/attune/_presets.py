@@ -108,7 +108,7 @@ def has(name: str) -> bool:
 def no_preset(name: Any) -> str:
     """What is expected in place of a name that no preset has."""
     hint = ". In its place: softmax, which is fused as all of them are" if name in _OF_OTHERS else did_you_mean(str(name), names())
-    return f"one of the {len(names())} presets that attune.presets() lists{hint}"
+    return f"one of attune.presets(){hint}"
 
 
 def _text(name: str) -> str:

@@ -215,10 +215,12 @@ class Source:
     def __init__(self, text, parts=(), preset=None):
         self.text, self.parts, self.preset = text, parts, preset
 
-    def what(self, kind):
+    def what(self, kind, types=()):
         """A library in words, for messages."""
         operator = f"the preset {self.preset}" if self.preset else "this operator"
-        return operator if kind == "library" else f"{kind} of {operator}"
+        kind = {"cuda": "CUDA kernels", "mpi": "calls over ranks"}.get(kind, kind.replace("_", " "))
+        of = f" for {', '.join(types)}".replace("attune::", "") if types else ""
+        return operator if kind == "library" else f"{kind} of {operator}{of}"
 
     @staticmethod
     def seconds(kind):

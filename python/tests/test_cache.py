@@ -88,7 +88,7 @@ def test_the_key_has_everything_that_the_code_depends_on(own, tmp_path, monkeypa
     own(compiler=f"{own_compiler(own)} -O1")
     assert own.count() == 4
     headers = tmp_path / "headers"
-    shutil.copytree(pathlib.Path(attune.get_include()) / "attune", headers / "attune")
+    shutil.copytree(attune.get_include(), headers)
     monkeypatch.setattr(attune._compile, "get_include", lambda: str(headers))
     own()
     assert own.count() == 4, "the content of the headers is the same"

@@ -219,7 +219,8 @@ class Source:
         """A library in words, for messages."""
         operator = f"the preset {self.preset}" if self.preset else "this operator"
         kind = {"cuda": "CUDA kernels", "mpi": "calls over ranks"}.get(kind, kind.replace("_", " "))
-        of = f" for {', '.join(types)}".replace("attune::", "") if types else ""
+        known = {"float": "float32", "double": "float64"}
+        of = f" for {', '.join(known.get(x, x.replace('attune::', '')) for x in types)}" if types else ""
         return operator if kind == "library" else f"{kind} of {operator}{of}"
 
     @staticmethod

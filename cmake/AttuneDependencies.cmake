@@ -3,6 +3,8 @@
 # find_package behaves as if the caller had called it.
 
 set(ATTUNE_XSIMD_MINIMUM 8.1)
+set(ATTUNE_XSIMD_PACKAGES "Debian, Ubuntu: libxsimd-dev; Fedora: xsimd-devel; Arch, conda-forge, Homebrew, vcpkg, Conan: xsimd. Or \
+clone github.com/xtensor-stack/xsimd and set ATTUNE_XSIMD_INCLUDE_DIR to its folder include")
 set(ATTUNE_XSIMD_TESTED 14.3)  # attune/core/xsimd.hpp works with these versions and those between
 set(ATTUNE_EIGEN_MINIMUM 3.4)
 set(ATTUNE_BOOST_MINIMUM 1.75)
@@ -31,9 +33,9 @@ macro(attune_find_core problem)
     endif()
   endif()
   if(NOT TARGET xsimd)
-    set(${problem} "xsimd >= ${ATTUNE_XSIMD_MINIMUM} not found (Debian, Ubuntu: libxsimd-dev)")
+    set(${problem} "xsimd >= ${ATTUNE_XSIMD_MINIMUM} not found (${ATTUNE_XSIMD_PACKAGES})")
   elseif(DEFINED xsimd_VERSION AND xsimd_VERSION VERSION_LESS ATTUNE_XSIMD_MINIMUM)
-    set(${problem} "xsimd ${xsimd_VERSION} found in ${xsimd_DIR}, >= ${ATTUNE_XSIMD_MINIMUM} needed (Debian, Ubuntu: libxsimd-dev)")
+    set(${problem} "xsimd ${xsimd_VERSION} found in ${xsimd_DIR}, >= ${ATTUNE_XSIMD_MINIMUM} needed (${ATTUNE_XSIMD_PACKAGES})")
   else()
     # Debian's xsimd 8.1 links to a target xtl that its configuration never looks for (header-only, and used only with
     # XSIMD_ENABLE_XTL_COMPLEX): without this, the linker is asked for -lxtl.

@@ -2,6 +2,22 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# The xsimd of this build, for a package that must not depend on the system's. attuneConfig.cmake then uses it. The package of
+# Python takes it "where its license is".
+if(ATTUNE_INSTALL_XSIMD)
+  attune_xsimd_folder(attune_xsimd_headers)
+  find_file(ATTUNE_XSIMD_LICENSE NAMES LICENSE copyright NO_DEFAULT_PATH DOC "xsimd's license"
+    PATHS "${attune_xsimd_headers}/.." "${attune_xsimd_headers}/../share/doc/libxsimd-dev" "${attune_xsimd_headers}/../share/licenses/xsimd")
+  if(attune_xsimd_headers AND ATTUNE_XSIMD_LICENSE)
+    set(ATTUNE_INSTALL_XSIMD ON)
+  elseif(ATTUNE_INSTALL_XSIMD STREQUAL "where its license is")
+    set(ATTUNE_INSTALL_XSIMD OFF)
+  else()
+    message(FATAL_ERROR "attune: ATTUNE_INSTALL_XSIMD copies xsimd's headers and license. Headers: '${attune_xsimd_headers}'; license: "
+      "'${ATTUNE_XSIMD_LICENSE}'. Set ATTUNE_XSIMD_LICENSE to the license's file, or ATTUNE_INSTALL_XSIMD to OFF.")
+  endif()
+endif()
+
 set(attune_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/attune")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attune" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh")
@@ -33,15 +49,7 @@ if(NOT SKBUILD)  # a package of Python has neither: pages and data are 6 MB
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN __pycache__ EXCLUDE)
 endif()
 
-# The xsimd of this build, for a package that must not depend on the system's. attuneConfig.cmake then uses it.
 if(ATTUNE_INSTALL_XSIMD)
-  attune_xsimd_folder(attune_xsimd_headers)
-  find_file(ATTUNE_XSIMD_LICENSE NAMES LICENSE copyright NO_DEFAULT_PATH DOC "xsimd's license"
-    PATHS "${attune_xsimd_headers}/.." "${attune_xsimd_headers}/../share/doc/libxsimd-dev" "${attune_xsimd_headers}/../share/licenses/xsimd")
-  if(NOT attune_xsimd_headers OR NOT ATTUNE_XSIMD_LICENSE)
-    message(FATAL_ERROR "attune: ATTUNE_INSTALL_XSIMD copies xsimd's headers and license. Headers: '${attune_xsimd_headers}'; license: "
-      "'${ATTUNE_XSIMD_LICENSE}'. Set ATTUNE_XSIMD_LICENSE to the license's file, or ATTUNE_INSTALL_XSIMD to OFF.")
-  endif()
   install(DIRECTORY "${attune_xsimd_headers}/xsimd" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
   install(FILES "${ATTUNE_XSIMD_LICENSE}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.xsimd)
 endif()

@@ -6,8 +6,8 @@
 
 // clang-format off: a row is a table's
 #define ATTUNE_EXTRA(PRESET) \
-  PRESET(softmax_dropout, "", "", "", "", \
+  PRESET(softmax_dropout, "", "kernel::dot_product normalizer::softmax gate::dropout", "", "", \
     attention(kernel::dot_product{}, normalizer::softmax{}, gate::dropout{c("rate", 0.1), std::uint64_t(std::int64_t(c("seed", 0)))}, m), ) \
-  PRESET(biased_dropout, "", "", "", "", \
+  PRESET(biased_dropout, "", "kernel::dot_product kernel::bias normalizer::softmax gate::dropout", "", "", \
     attention(kernel::dot_product{} + kernel::bias{}, normalizer::softmax{}, gate::dropout{c("rate", 0.1), std::uint64_t(std::int64_t(c("seed", 0)))}, m), )
 // clang-format on

@@ -2,8 +2,10 @@
 # Copyright (c) 2026 The attune authors
 """The cache of attune.compile, with a program that copies a file in place of a compiler."""
 
+import inspect
 import os
 import pathlib
+import pickle
 import shutil
 import stat
 import subprocess
@@ -11,6 +13,7 @@ import sys
 import textwrap
 import time
 
+import numpy as np
 import pytest
 
 import attune
@@ -67,6 +70,7 @@ def libraries(folder):
 
 def test_the_second_time_comes_from_the_cache(own):
     first = own()
+    assert repr(first).endswith(": kernel dot_product{}>") and first.name in repr(first)
     assert own.count() == 1 and stat.S_IMODE(own.folder.stat().st_mode) == 0o700
     assert own().name == first.name and own.count() == 1
     options = {"compiler": own_compiler(own), "cache": own.folder}
@@ -84,7 +88,7 @@ def test_the_key_has_everything_that_the_code_depends_on(own, tmp_path, monkeypa
     own(compiler=f"{own_compiler(own)} -O1")
     assert own.count() == 4
     headers = tmp_path / "headers"
-    shutil.copytree(pathlib.Path(attune.get_include()) / "attune", headers / "attune")
+    shutil.copytree(attune.get_include(), headers)
     monkeypatch.setattr(attune._compile, "get_include", lambda: str(headers))
     own()
     assert own.count() == 4, "the content of the headers is the same"
@@ -236,3 +240,72 @@ def test_a_failed_compilation_leaves_its_source_and_nothing_else(own, tmp_path):
     assert not libraries(own.folder) and not list(own.folder.glob("*.part"))
     (source,) = own.folder.glob("*.cpp")
     assert e.value.command.endswith(str(source)) and "fatal error: no memory" in e.value.log
+
+
+# --- presets that the package was built without -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def without_softmax(own, monkeypatch, tmp_path):
+    """A package without the preset softmax, and the copier as its compiler: softmax is the first of the library."""
+    monkeypatch.setenv("ATTUNE_CXX", own_compiler(own))
+    monkeypatch.setenv("ATTUNE_CACHE", str(own.folder))
+    functions = _presets.library().operators["softmax"]
+    monkeypatch.setattr(_presets, "_operators", {})
+    monkeypatch.setitem(_presets.library().operators, "softmax", functions)
+    monkeypatch.delitem(_presets.library().operators, "softmax")
+    attune._compile._loaded.clear()
+    return own
+
+
+X = np.random.default_rng(1).standard_normal((1, 2, 5, 4))
+
+
+def test_a_preset_is_the_same_built_or_not(without_softmax, monkeypatch):
+    assert "softmax" in attune.presets() and "softmax" not in attune.presets(built=True)
+    later = attune.softmax
+    assert later is attune.op("softmax") and pickle.loads(pickle.dumps(later)) is later
+    assert without_softmax.count() == 0, "nothing is compiled before a call"
+    out, gradients = later(X, X, X), later.vjp(X, X, X, dout=X)
+    assert without_softmax.count() == 1
+    monkeypatch.undo()
+    built = attune.op("softmax")
+    assert built is not later
+    assert np.array_equal(built(X, X, X), out)
+    assert all(np.array_equal(x, gradients[name]) for name, x in built.vjp(X, X, X, dout=X).items())
+    assert (repr(later), later.__doc__) == (repr(built), built.__doc__)
+    assert inspect.signature(later) == inspect.signature(built)
+    for name in attune.presets(built=True):
+        assert _presets.library().operators[name].description == _presets._described()["presets"][name]["description"], name
+
+
+def test_a_wrong_call_compiles_nothing(without_softmax):
+    with pytest.raises(attune.Error, match="q has the type int64"):
+        attune.op("softmax")(X.astype(int), X, X)
+    with pytest.raises(TypeError, match="softmax.. has no argument 'sigm'"):
+        attune.op("softmax")(X, X, X, sigm=1)
+    assert without_softmax.count() == 0
+
+
+def test_a_preset_that_cannot_be_compiled(without_softmax, monkeypatch):
+    start = f"the package was built without the preset softmax, the folder {without_softmax.folder} does not have it, and "
+    end = "build the package with all presets: ATTUNE_PYTHON_PRESETS=all pip install ./python"
+    monkeypatch.setenv("ATTUNE_NO_COMPILE", "1")
+    with pytest.raises(attune.CompileError, match=f"{start}ATTUNE_NO_COMPILE is set.*{end}"):
+        attune.op("softmax")(X, X, X)
+    monkeypatch.delenv("ATTUNE_NO_COMPILE")
+    monkeypatch.setenv("ATTUNE_CXX", "/no/such/thing")
+    with pytest.raises(attune.CompileError, match=f"{start}it cannot be compiled: there is no /no/such/thing.*{end}"):
+        attune.op("softmax")(X, X, X)
+
+
+def test_one_line_says_what_is_compiled(own, without_softmax, monkeypatch, capsys):
+    attune.op("softmax")(X, X, X)
+    said = capsys.readouterr().err
+    assert said == f"attune: compiles the preset softmax, once: about 15 s. Kept in {own.folder}; ATTUNE_QUIET=1 hides this line\n"
+    own()
+    assert capsys.readouterr().err.startswith("attune: compiles this operator, once: about 15 s. Kept in ")
+    own()
+    monkeypatch.setenv("ATTUNE_QUIET", "1")
+    own("dot_product{} + alibi{0.5}")
+    assert own.count() == 3 and capsys.readouterr() == ("", "")

@@ -164,7 +164,7 @@ def test_usage_is_status_2(files, capsys):
         ("show softmax q", "nothing else, not 'q'"),
         ("run", "run has no preset", "principled"),
         ("run q=q.npy", "run has no preset"),
-        ("run softmix", "'softmix'", "softmax"),
+        ("run softmix", "run has the preset 'softmix'; expected one of attune.presets()", "Did you mean softmax?"),
         (f"run softmax {call}", "no output; expected out=FILE.npy", "lse"),
         (f"run softmax {call} out=o.npz", "out has the value 'o.npz'", ".npy"),
         (f"run softmax {call} out=o.npy lse=./o.npy", "lse has the value './o.npy'", "of its own"),
@@ -210,6 +210,16 @@ def test_a_refusal_is_status_1_and_writes_nothing(files, capsys, tmp_path):
     refused(capsys, f"run softmax {' '.join(_CALL)} out=none/o.npy", 1, "out: none/o.npy cannot be written: No such file")
     refused(capsys, f"vjp softmax {' '.join(_CALL)} dout=dout.npy wanted=r out=g.npz", 1, "wanted has the name 'r'")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_preset_that_cannot_be_compiled(files, capsys, monkeypatch):
+    others = sorted(set(attune.presets()) - set(attune.presets(built=True)))
+    if "l2" not in others:
+        pytest.skip("all presets are built")
+    monkeypatch.setenv("ATTUNE_NO_COMPILE", "1")
+    monkeypatch.setenv("ATTUNE_CACHE", "cache")
+    refused(capsys, f"run l2 {' '.join(_CALL)} out=o.npy", 1, "built without the preset l2", "ATTUNE_PYTHON_PRESETS=all pip install")
+    assert main(["show", "l2"]) == 0 and capsys.readouterr().out.startswith("l2\n  inputs      q, k, v\n")
 
 
 def test_as_a_program(files):

@@ -2,6 +2,9 @@
 # Copyright (c) 2026 The attune authors
 """Every preset: a parameter without a value is an error unless the operator computes it."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 
@@ -57,6 +60,8 @@ def test_a_parameter_has_a_number_or_is_computed_or_required(name, capsys):
     shown = capsys.readouterr().out
     for path in op.required:
         assert f"{path}: required" in shown
+        if name not in attune.presets(built=True):
+            continue
         given = arguments(op)
         del given[path]
         for call in (lambda: op(**given), lambda: op.vjp(**given, dout=given["v"])):
@@ -67,8 +72,25 @@ def test_a_parameter_has_a_number_or_is_computed_or_required(name, capsys):
 def test_a_preset_says_what_it_takes():
     text = attune.op("principled").__doc__
     assert "gate_q (B, H, Lq, gate_width)" in text and "v (B, Hk, Lk, Dv)" in text and "gate.beta = 0" in text
-    assert "Outputs: out, lse, ground_weight." in text
+    assert "Outputs: out (B, H, Lq, Dv), lse (B, H, Lq), ground_weight (B, H, Lq)." in text
+    assert "normalizer::grounded  e^a / Σ e^max(γ, a); the rest weights v0; gamma" in text and "Principled, 3.2.3" in text
     for name in attune.presets():
         op = attune.op(name)
         for argument in (*op.fields, *op.parameters, *op.tables, *op.constants, *op.outputs):
             assert argument in op.__doc__, (name, argument)
+
+
+@pytest.mark.parametrize("name", attune.presets())
+def test_a_preset_shows_the_arguments_of_a_call(name):
+    op = attune.op(name)
+    shown = inspect.signature(op).parameters
+    without_default = {x.name for x in shown.values() if x.default is x.empty}
+    assert [*shown][-5:] == ["mask", "offset", "threads", "returns", "layout"]
+    needed = {*op.fields, *op.required, *op.tables, *op.arrays} - {"v0"}
+    assert {path for path in needed if path.rpartition(".")[2] in without_default} == needed
+    assert all(argument in op._description.names for argument in [*shown][:-5])
+    example = re.search(r"Example:\n\n    out = (attune.op\(.*)", op.__doc__).group(1)
+    for argument in without_default:
+        assert re.search(rf"\b{argument}\b", example), argument
+    if name in attune.presets(built=True):
+        assert eval(example, {"attune": attune, **dict.fromkeys(without_default, np.ones((1, 1, 1, 1)))}).shape == (1, 1, 1, 1)

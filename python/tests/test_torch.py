@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The attune authors
 """attune.torch: gradients, torch.compile, the drop-in function, modules; and in which words the rest is refused."""
 
+import inspect
 import os
 import pickle
 import subprocess
@@ -65,7 +66,7 @@ def test_outputs_are_dense_in_every_call_whatever_the_strides_of_q(layout):
             assert out.is_contiguous() and torch.equal(out, expected)
 
 
-@pytest.mark.parametrize("name", attune.presets())
+@pytest.mark.parametrize("name", attune.presets(built=True))
 def test_gradcheck_of_every_preset(name, rng, many):
     """By every input, parameter and table, through out, lse and ground weight."""
     op = attune.op(name)
@@ -224,7 +225,7 @@ def test_no_heads_are_an_empty_result():
     assert out.shape == q.grad.shape == q.shape
 
 
-@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(built=True), reason="built without softmax_dropout")
 def test_dropout(rng):
     q, k, v = tensors(rng, (1, 2, 60, 4), (1, 2, 50, 4), (1, 2, 50, 50), grad=False)
     v[:] = torch.eye(50)  # outputs are weights
@@ -271,7 +272,7 @@ def graphs_of(f, calls):
     return counter.frame_count
 
 
-@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(built=True), reason="built without softmax_dropout")
 def test_compile_keeps_numbers_that_change(rng):
     """More calls than torch compiles a function anew for: with fullgraph=True that would be an error."""
     q, k, v = tensors(rng, *[(1, 2, 9, 4)] * 3, grad=False)
@@ -286,7 +287,7 @@ def test_compile_keeps_numbers_that_change(rng):
     assert repr(masks.window(3, None) & masks.prefix(2)) == "(masks.window(3, None) & masks.prefix(2))"
 
 
-@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(built=True), reason="built without softmax_dropout")
 def test_dropout_compiles(rng):
     q, k, v = tensors(rng, *[(1, 2, 9, 4)] * 3)
     f = lambda q: at.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
@@ -300,7 +301,7 @@ def test_dropout_compiles(rng):
     assert not torch.equal(g(q), g(q))
 
 
-@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(built=True), reason="built without softmax_dropout")
 def test_a_constant_may_be_a_tensor_of_one_number(rng):
     q, k, v = tensors(rng, *[(1, 2, 9, 4)] * 3, grad=False)
     for n in (3, 5, 3):
@@ -602,13 +603,21 @@ def test_numbers_are_on_the_cpu_whatever_the_default_device(rng):
         assert torch.equal(at.sink(q, k, v, logit=[0.1, 0.2, 0.3, 0.4]), sink)
         assert torch.equal(offset(), later) and torch.equal(recorded(), later)
         assert at.scaled_dot_product_attention(q, k, v, dropout_p=1).device.type == "cpu"
-        if {"softmax_dropout", "biased_dropout"} <= set(attune.presets()):
+        if {"softmax_dropout", "biased_dropout"} <= set(attune.presets(built=True)):
             for mask in (None, bias):
                 assert at.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=0.3).device.type == "cpu"
-    if "softmax_dropout" in attune.presets():
+    if "softmax_dropout" in attune.presets(built=True):
         layer = at.Attention("softmax_dropout", heads=4).train()
         with torch.device("meta"):
             assert layer(q, k, v, rate=0.1).device.type == "cpu"
+
+
+def test_a_preset_has_its_arguments_and_documentation():
+    assert inspect.signature(at.sink) == inspect.signature(attune.op("sink")) and "logit" in inspect.signature(at.sink).parameters
+    assert "out = attune.torch.sink(q, k, v, logit=2.0, mask=attune.masks.causal())" in at.sink.__doc__
+    assert "e^a / (e^t + Σ e^a); logit t" in at.sink.__doc__
+    with pytest.raises(AttributeError, match="attune.torch has no 'sofmax'; expected one of attune.presets... Did you mean softmax"):
+        at.sofmax
 
 
 def test_a_tensor_without_memory_is_zeros(rng):
@@ -619,7 +628,7 @@ def test_a_tensor_without_memory_is_zeros(rng):
         assert torch.equal(at.softmax(q.clone().requires_grad_(), k, none), torch.zeros_like(q))
 
 
-@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(built=True), reason="built without softmax_dropout")
 def test_a_decimal_comma(tmp_path):
     """Descriptions of operators were no JSON after setlocale() of a locale with a decimal comma."""
     numbers = 'LC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep "<U002E>"\ngrouping 3;3\nEND LC_NUMERIC\n'

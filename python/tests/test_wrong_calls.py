@@ -81,7 +81,10 @@ X = np.ones((2, 4, 3, 5), np.float32)
         (lambda op: masks.padding(np.ma.ones(2, int)), "lengths has a masked array"),
         (lambda op: masks.visible(np.ma.ones((3, 3), bool)), "table has a masked array"),
         (lambda op: attune.op("sink")(X, X, X), "normalizer.logit has no value"),
-        (lambda op: attune.op("softmx"), "op has the name 'softmx'; expected one of"),
+        (lambda op: attune.op("sofmax"), "op has the name 'sofmax'; expected one of attune.presets(). Did you mean softmax"),
+        (lambda op: attune.op("alibi_attention"), "Did you mean alibi?"),
+        (lambda op: attune.op("flash"), "one of attune.presets(). In its place: softmax, which is fused"),
+        (lambda op: attune.op(3), "op has the name 3; expected one of attune.presets()"),
     ],
 )
 def test_the_text_names_argument_value_and_expectation(call, text):
@@ -118,8 +121,30 @@ def test_lists_are_arrays(kind):
 
 
 def test_unknown_arguments():
-    with pytest.raises(TypeError, match=r"softmax\(\) has no argument 'gamma'; it has k, kernel.scale, q, scale, v"):
-        attune.op("softmax")(X, X, X, gamma=1)
+    listed = "it has q, k, v, scale, kernel.scale, mask, offset, threads, returns, layout"
+    for name, hint in (
+        ("sigm", ""),
+        ("scal", ". Did you mean scale or kernel.scale?"),
+        ("masks", ". Did you mean mask?"),
+        ("is_causal", '. In its place: mask=masks.causal(), or masks.causal(align="start") as PyTorch aligns it'),
+    ):
+        with pytest.raises(TypeError) as e:
+            attune.op("softmax")(X, X, X, **{name: 1})
+        assert str(e.value) == f"attune: softmax() has no argument {name!r}; {listed}{hint}"
+
+
+def test_presets_are_attributes():
+    assert attune.entmax15 is attune.op("entmax15") and "entmax15" in dir(attune)
+    assert not set(attune.presets()) & set(vars(attune))
+    with pytest.raises(AttributeError, match="attune has no 'sofmax'; expected one of attune.presets... Did you mean softmax"):
+        attune.sofmax
+    with pytest.raises(AttributeError, match="__wrapped__"):
+        attune.__wrapped__
+
+
+def test_names_of_exceptions():
+    for kind in (attune.Error, attune.CompileError, attune.ExpressionError):
+        assert f"{kind.__module__}.{kind.__qualname__}" == f"attune.{kind.__name__}" and getattr(attune, kind.__name__) is kind
 
 
 def wild(rng):

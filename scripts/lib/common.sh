@@ -94,6 +94,17 @@ need() {
 # obtain <package>...: installs what is missing, as need does, but fails without ending the script.
 obtain() { (need "$@") >&2; }
 
+# environment_of <folder> <package>...: an environment of Python with packages of PyPI; kept until the list changes.
+environment_of() {
+  local folder=$1
+  shift
+  [ "$(cat "$folder/packages" 2>/dev/null)" != "$*" ] || return 0
+  rm -rf "$folder"
+  python3 -m venv "$folder"
+  step "Install $*" "$folder/bin/pip" -q --disable-pip-version-check install "$@"
+  echo "$*" >"$folder/packages"
+}
+
 # need_version <program> <minimum>: the first number of `program --version` that looks like a version.
 need_version() {
   local have

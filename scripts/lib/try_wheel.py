@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Tries an installed wheel of attune that has the preset softmax: every library that this processor can run, the commands
-of python -m attune, the licenses, and, where there is a compiler, attune.compile with the xsimd of the wheel.
-scripts/wheel runs it."""
+"""Tries an installed package of attune that has the preset softmax and xsimd's headers: every library that this processor
+can run, the program attune, the licenses, and, where there is a compiler, attune.compile with the package's xsimd.
+scripts/wheel and scripts/sdist run it."""
 
 import importlib.metadata
 import os
@@ -44,9 +44,11 @@ def try_softmax():
 
 
 def command(*words):
-    """What a command of python -m attune prints."""
-    done = subprocess.run([sys.executable, "-m", "attune", *words], stdout=subprocess.PIPE, check=True)
-    return done.stdout.decode().strip()
+    """What a command of the program attune prints, which is python -m attune."""
+    program = pathlib.Path(sys.executable).with_name("attune")
+    said = [subprocess.run([*start, *words], stdout=subprocess.PIPE, check=True).stdout for start in ((program,), (sys.executable, "-m", "attune"))]
+    assert said[0] == said[1], said
+    return said[0].decode().strip()
 
 
 def try_compile(include, compiler):
@@ -80,9 +82,11 @@ def main():
 
     library = pathlib.Path(_presets.library().path)
     here = pathlib.Path(attune.__file__).parent
-    assert library == here / "_native" / f"attune_{_presets.levels()[0]}.so", (library, _presets.levels())
-    print(f"attune {attune.__version__} in {here}: {library.name}, {len(attune.presets())} presets")
-    for level in _presets.levels():
+    levels = ["native"] if (here / "_native" / "attune_native.so").exists() else _presets.levels()
+    assert library == here / "_native" / f"attune_{levels[0]}.so", (library, levels)
+    built = attune.presets(built=True)
+    print(f"attune {attune.__version__} in {here}: {library.name}, {len(built)} of {len(attune.presets())} presets")
+    for level in levels:
         environment = {**os.environ, "ATTUNE_LIBRARY": str(library.with_name(f"attune_{level}.so"))}
         done = subprocess.run([sys.executable, __file__, "softmax"], env=environment, stdout=subprocess.PIPE, check=True)
         print(f"  {level}: softmax is wrong by {float(done.stdout):.1e} at most")

@@ -29,7 +29,7 @@
 
 #if !__has_include(<xsimd/config/xsimd_config.hpp>)
 #error \
-    "attune: xsimd not found. Install it (Debian, Ubuntu: libxsimd-dev), or add the folder that holds xsimd/xsimd.hpp with -isystem."
+    "attune: xsimd not found. Install it (Debian, Ubuntu: libxsimd-dev; Fedora: xsimd-devel; Arch, conda-forge, Homebrew, vcpkg, Conan: xsimd), or clone github.com/xtensor-stack/xsimd and add its folder include with -isystem."
 #endif
 #include <xsimd/config/xsimd_config.hpp>  // the version of xsimd and the features of the target; no code
 

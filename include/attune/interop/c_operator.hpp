@@ -104,6 +104,8 @@ struct operator_functions {
     });
   }
 
+ public:
+  /// attune_operator.description, which needs no executor's code.
   static std::string description(char const* expression) {
     std::vector<std::pair<std::string, double>> constants;
     op_type const op = Make::make(mask_policy{}, call_constants{nullptr, &constants});

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""python -m attune: operators on files, and facts about the package.
+"""attune, or python -m attune: operators on files, and facts about the package.
 
     python -m attune presets                    names of the presets
     python -m attune show PRESET                its inputs, parameters and outputs
@@ -41,6 +41,7 @@ import numpy
 
 from . import _places, _presets, masks
 from ._abi import Error
+from ._errors import CompileError
 from ._operator import Operator
 
 _OUTPUTS = ("out", "lse", "ground_weight", "threshold")
@@ -255,8 +256,8 @@ def _show(op: Operator, words: list[str]) -> None:
 def _preset(words: list[str], command: str) -> Operator:
     if not words or "=" in words[0]:
         raise _Usage(f"{command} has no preset; expected one of {', '.join(_presets.names())}")
-    if words[0] not in _presets.names():
-        raise _Usage(f"{command} has the preset {words[0]!r}; expected one of {', '.join(_presets.names())}")
+    if not _presets.has(words[0]):
+        raise _Usage(f"{command} has the preset {words[0]!r}; expected {_presets.no_preset(words[0])}")
     return _presets.op(words[0])
 
 
@@ -287,11 +288,16 @@ def main(words: list[str]) -> int:
     except _Usage as e:
         print(f"attune: {e}", file=sys.stderr)
         return 2
-    except (Error, FileNotFoundError, ImportError, MemoryError) as e:
+    except (Error, CompileError, FileNotFoundError, ImportError, MemoryError) as e:
         print(e, file=sys.stderr)
         return 1
     return 0
 
 
+def program() -> int:
+    """The program `attune`."""
+    return main(sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program())

@@ -100,6 +100,9 @@ class Error(ValueError):
     """An argument is wrong. The text names it, its value and what was expected."""
 
 
+Error.__module__ = "attune"  # where users find it, and how tracebacks print it
+
+
 class _Thread(threading.local):
     """Memory for error texts, one per thread."""
 

@@ -6,6 +6,7 @@ import ctypes
 
 from . import _abi
 from ._arrays import View, empty_like, from_list, index_of, is_array, numbers_of_int64, view, widened, wrong
+from ._errors import did_you_mean
 from ._layout import TYPE
 from .masks import Mask
 
@@ -38,7 +39,9 @@ _ROW_AXES = (("batch", "batch"), ("head", "heads"), ("position", "queries"))
 def no_argument(operator, name):
     """The exception for an argument that no call of the operator takes."""
     text = f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}"
-    return TypeError(text + (f". In its place: {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""))
+    known = operator._description
+    hint = did_you_mean(name, (*known.names, *known.of_calls))
+    return TypeError(text + (f". In its place: {_ELSEWHERE[name]}" if name in _ELSEWHERE else hint))
 
 
 def numbers_of(code):

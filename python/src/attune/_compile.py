@@ -9,6 +9,7 @@ import pathlib
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from typing import Iterable, Optional, Union
@@ -17,7 +18,7 @@ from . import _abi, _cache, _diagnosis, _headers
 from ._errors import CompileError
 from ._operator import Operator
 from ._places import get_include
-from ._sources import Part, source_of_operator, source_of_parts
+from ._sources import Part, source_of_operator, source_of_parts, source_of_preset
 from .policy import Policy
 
 _Text = Union[str, "os.PathLike[str]"]
@@ -62,7 +63,8 @@ def compile(
     cache: the folder of compiled operators; by default $ATTUNE_CACHE or ~/.cache/attune. With ATTUNE_NO_COMPILE=1
     nothing is compiled: the folder must have the operator.
 
-    The first call takes the compiler's time, 10 to 60 seconds; later calls load a file. Raises attune.CompileError.
+    The first call takes the compiler's time, 10 to 60 seconds, and says so on stderr, unless ATTUNE_QUIET=1; later calls
+    load a file. Raises attune.CompileError.
     """
     given = [("kernel", kernel), *(("term", x) for x in _listed("terms", terms))]
     given += [("score_map", map), ("length_scale", length_scale), ("gate", gate), ("normalizer", normalizer)]
@@ -191,11 +193,14 @@ class Host:
         """Why words() returned None, and what to do."""
         wanted = chosen or os.environ.get("ATTUNE_CXX") or os.environ.get("CXX")
         missing = f"there is no {wanted}" if wanted else "there is none of g++, clang++ and c++"
-        return f"{missing}. Install a C++ compiler, or set ATTUNE_CXX"
+        return (
+            f"{missing}. Install g++ >= 12 or clang++ >= 14 (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; "
+            "conda install -c conda-forge gxx), or set ATTUNE_CXX"
+        )
 
 
-def _forbidden():
-    return os.environ.get("ATTUNE_NO_COMPILE", "0") not in ("", "0")
+def _is_set(name):
+    return os.environ.get(name, "0") not in ("", "0")
 
 
 def _operator(source, dtypes, compiler, cache):
@@ -203,7 +208,7 @@ def _operator(source, dtypes, compiler, cache):
     with _lock:
         if path not in _loaded:
             text = f"An operator that attune.compile made: {path.with_suffix('.cpp')}"
-            _loaded[path] = Operator(_load(path), _again, text, Companions(source, compiler, cache), path.stem)
+            _loaded[path] = Operator(_load(path), _again, text, Companions(source, compiler, cache), "op", path.stem)
         return _loaded[path]
 
 
@@ -231,11 +236,33 @@ def _load(path):
     return functions
 
 
+class Later:
+    """The functions of a preset that the package was built without: from the cache or the compiler, at the first call."""
+
+    def __init__(self, name, description):
+        self.name, self.description = name, description
+
+    def __getattr__(self, member):
+        calls = ("saved_size", "forward", "forward_of_this_thread", "vjp")
+        if member not in calls:
+            raise AttributeError(member)
+        path = compiled(source_of_preset(self.name, self.description["expression"]), "library", 7)
+        with _lock:
+            if path not in _loaded:
+                _loaded[path] = _load(path)
+        self.__dict__.update((x, getattr(_loaded[path], x)) for x in calls)  # the next call does not come here
+        return self.__dict__[member]
+
+
 class Companions:
     """Libraries beside an operator's, each with one more function on its calls. They are compiled when first used."""
 
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
+
+    def policies(self):
+        """What attune.compile was given, each in a line."""
+        return [part.shown() for part in self._source.parts]
 
     def recipe(self, types):
         """What compiled_again() takes: the texts that attune.compile was given, and how they were compiled."""
@@ -273,7 +300,7 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=N
     if against:
         facts.append(against.identity)
     content = _cache.digest(*facts)[:32]
-    may_compile = words is not None and not _forbidden()
+    may_compile = words is not None and not _is_set("ATTUNE_NO_COMPILE")
     links = against.options() if against and may_compile else []
     if may_compile and links is not None:
         name = f"{content}-{_cache.digest(*words[1:], _version(folder, words), *links)[:16]}"
@@ -282,13 +309,14 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=N
     path = _found(folder, content, name)
     if path is None:
         if not may_compile:
-            raise CompileError(_refusal(folder, words, tool.missing(compiler)))
+            raise CompileError(_refusal(source, kind, types, folder, words, tool.missing(compiler)))
         if links is None:
             raise CompileError(against.missing())
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
                 others = _headers.flags(words, kind)
+                _say(source.what(kind, types), source.seconds(kind), path)
                 _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include], links, tool)
     return path
 
@@ -299,13 +327,25 @@ def _found(folder, content, name):
     return next((path for path in paths if path in _loaded or _cache.is_whole(path)), None)
 
 
-def _refusal(folder, words, missing):
+def _refusal(source, kind, types, folder, words, missing):
+    start = f"attune: the folder {folder} does not have {source.what(kind, types)}, and "
+    end = ""
+    if source.preset and kind == "library":
+        start = f"attune: the package was built without the preset {source.preset}, the folder {folder} does not have it, and "
+        end = ". Or build the package with all presets: ATTUNE_PYTHON_PRESETS=all pip install ./python"
     if words is None:
-        return f"attune: the folder {folder} does not have this operator, and it cannot be compiled: {missing}"
+        return f"{start}it cannot be compiled: {missing}{end}"
     return (
-        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Make this call "
-        "once without it, on a machine with the same processor, and keep the folder"
+        f"{start}ATTUNE_NO_COMPILE is set. Make this call once without it, on a machine with the same processor, and keep "
+        f"the folder{end}"
     )
+
+
+def _say(what, seconds, path):
+    """One line about what takes so long."""
+    if not _is_set("ATTUNE_QUIET") and sys.stderr:
+        line = f"attune: compiles {what}, once: about {seconds} s. Kept in {path.parent}; ATTUNE_QUIET=1 hides this line"
+        print(line, file=sys.stderr, flush=True)
 
 
 def _translate(path, source, parts, command, links=(), tool=Host):

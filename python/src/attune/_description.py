@@ -3,11 +3,13 @@
 """What an operator reads and writes, and where a call holds it."""
 
 import ctypes
+import inspect
+import keyword
 
 from . import _abi
 
-# What a call has beside inputs, parameters, tables and constants.
-_OF_CALLS = ("operator", "mask", "offset", "threads", "returns", "layout")
+# What a call has beside inputs, parameters, tables and constants, and the defaults.
+_OF_CALLS = {"mask": None, "offset": None, "threads": None, "returns": ("out",), "layout": "bhld"}
 _AXES = {"query": "B, H, Lq", "key": "B, Hk, Lk", "pair": "B, H, Lq", "ground": "1, H, 1"}
 _WIDTHS = {"width": "D", "value_width": "Dv", "keys": "Lk"}
 
@@ -34,16 +36,18 @@ class Description:
         self.types = tuple(d["types"])
         self.decodes = d.get("decodes", True)
         # A short name means one kind of argument. Where it is taken, the path alone names a parameter or a table.
-        self.names, taken = {}, {name: "call" for name in _OF_CALLS}
+        self.names, taken = {}, {name: "call" for name in ("operator", *_OF_CALLS)}
         tables = (*self.tables, *self.arrays)
         for kind, paths in (("field", self.fields), ("parameter", self.parameters), ("table", tables)):
             for n, path in enumerate(paths):
                 last = path.rsplit(".", 1)[-1]
                 short = path.replace(".", "_") if last.isdigit() else last  # fold_1
-                for name in {path} | ({short} if taken.setdefault(short, kind) == kind else set()):
+                for name in dict.fromkeys((short, path) if taken.setdefault(short, kind) == kind else (path,)):
                     self.names.setdefault(name, []).append((kind, n))
         for n, name in enumerate(self.constants):
             self.names.setdefault(f"constant_{name}" if name in taken else name, []).append(("constant", n))
+        self.short_names = tuple(name for name in self.names if name.isidentifier() and not keyword.iskeyword(name))
+        self.of_calls = tuple(_OF_CALLS)
         # Names that a call reads as numbers alone, never as arrays.
         self.only_numbers = frozenset(name for name, at in self.names.items() if {kind for kind, _ in at} == {"constant"})
         at = _abi.CALL.size
@@ -70,6 +74,35 @@ class Description:
                 heads, queries = max(heads, shape[1]), max(queries, shape[2])
         return batch, max(heads // self.heads_each, min(heads, 1)), queries, shapes[self.fields.index("v")][3]
 
+    def signature(self):
+        """The arguments of a call as inspect and editors show them: without a default where the call must give one."""
+        given, positional = [], self.fields[:3] == ("q", "k", "v")
+        for name in self.short_names:
+            kind, n = self.names[name][0]
+            default = inspect.Parameter.empty
+            if name == "v0":
+                default = None
+            elif kind == "parameter" and self.parameters[n] not in self.required:
+                default = self.defaults[n]
+            elif kind == "constant":
+                default = self.constant_defaults[n]
+            first = positional and name in ("q", "k", "v")
+            how = inspect.Parameter.POSITIONAL_OR_KEYWORD if first else inspect.Parameter.KEYWORD_ONLY
+            given.append(inspect.Parameter(name, how, default=default))
+        more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=x) for name, x in _OF_CALLS.items()]
+        return inspect.Signature([*given, *more])
+
+    def example(self):
+        """The arguments of a call in Python, with all that it must give."""
+        words = []
+        for parameter in self.signature().parameters.values():
+            name = parameter.name
+            if parameter.kind == inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                words.append(name)
+            elif parameter.default is inspect.Parameter.empty:
+                words.append(f"{name}={2.0 if self.names[name][0][0] == 'parameter' else name}")
+        return f"({', '.join([*words, 'mask=attune.masks.causal()'])})"
+
     def summary(self):
         """What an operator takes and gives, in a few lines."""
         inputs = [
@@ -81,5 +114,6 @@ class Description:
             for path, value in zip(self.parameters, self.defaults)
         ]
         lines = [("Inputs", inputs), ("Parameters", numbers), ("Tables", (*self.tables, *self.arrays))]
-        lines += [("Constants", self.constants), ("Outputs", self.outputs)]
+        outputs = [f"{name} (B, H, Lq{', Dv' if name == 'out' else ''})" for name in self.outputs]
+        lines += [("Constants", self.constants), ("Outputs", outputs)]
         return "\n".join(f"{what}: {', '.join(names)}." for what, names in lines if names)

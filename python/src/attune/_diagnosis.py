@@ -108,6 +108,9 @@ def _called(part, line, column):
 
 def _sentence(message, part, line, column):
     """The message in attune's words."""
+    own = re.match(r'(?:#error )?"(attune: [^"]*)"', message)
+    if own:
+        return own.group(1)
     if "comparison_of_scores_is_not_a_bool" in message:
         return _BRANCH
     if "no return statement" in message or "does not return a value" in message:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Exceptions of attune.policy and attune.compile."""
+"""Exceptions of attune.policy and attune.compile, and what error texts share."""
 
 from __future__ import annotations
+
+import difflib
+from typing import Iterable
 
 
 class CompileError(RuntimeError):
@@ -27,6 +30,19 @@ class CompileError(RuntimeError):
 
 class ExpressionError(CompileError, ValueError):
     """An expression is wrong. The text says at which column, what is wrong and what is allowed."""
+
+
+# How tracebacks print them, and where users find them.
+CompileError.__module__ = ExpressionError.__module__ = "attune"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The end of an error text, which names the nearest names; empty if none is near."""
+    listed = sorted(names)
+    near = difflib.get_close_matches(name, listed, 3, 0.7)
+    if len(name) > 2:
+        near += [x for x in listed if (name in x or len(x) > 2 and x in name) and x not in near][: 3 - len(near)]
+    return f". Did you mean {' or '.join(near)}?" if near else ""
 
 
 def pointed(text: str, column: int) -> str:

@@ -8,8 +8,12 @@ import subprocess
 
 from ._errors import CompileError
 
-_EIGEN = ("Eigen", "Eigen/Core", "eigen3", "libeigen3-dev")  # name, header, the folder that systems put it in, package
-_BOOST = ("Boost", "boost/multiprecision/cpp_bin_float.hpp", None, "libboost-dev")
+# Name, header, the folder that systems put it in, packages.
+_EIGEN = ("Eigen", "Eigen/Core", "eigen3", "Debian, Ubuntu: libeigen3-dev; Fedora: eigen3-devel; Arch, conda-forge, Homebrew: eigen")
+_BOOST = (
+    "Boost", "boost/multiprecision/cpp_bin_float.hpp", None,
+    "Debian, Ubuntu: libboost-dev; Fedora: boost-devel; conda-forge: libboost-headers; Arch, Homebrew: boost",
+)
 _NEEDED = {
     "reference": (_EIGEN,),
     "reference_vjp": (_EIGEN,),
@@ -30,7 +34,7 @@ def flags(words, kind):
         if not place:
             raise CompileError(
                 f"attune: the oracle's library \"{kind}\" needs the headers of {name}, and {shlex.join(words)} does not "
-                f"find <{header}>. Install them ({package} on Debian and Ubuntu), or say where they are: "
+                f"find <{header}>. Install them ({package}), or say where they are: "
                 f"ATTUNE_CXX='{words[0]} -isystem FOLDER'"
             )
         found += ["-isystem", place]

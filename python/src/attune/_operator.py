@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import Any, Callable, Dict, Iterable, Literal, Optional, Sequence, Tuple, TypeVar, Union, overload
 
@@ -67,8 +68,13 @@ class Operator:
 
     name: str
 
-    def __init__(self, functions: Any, again: Callable[[Operator], Any], text: str, companions: Any, key: str | None = None) -> None:
-        """again: of an operator, the function and the arguments that make it in another process."""
+    __signature__: inspect.Signature
+
+    def __init__(
+        self, functions: Any, again: Callable[[Operator], Any], text: str, companions: Any, example: str, key: str | None = None
+    ) -> None:
+        """again: of an operator, the function and the arguments that make it in another process. text: the formula.
+        example: how the operator is named in code."""
         self._functions, self._companions = functions, companions
         self._description = Description(functions)
         self.name = functions.name
@@ -78,7 +84,14 @@ class Operator:
         self._others: Dict[Optional[str], Operator] = {self._products: self}
         self._per_row: Optional[Tuple[int, int]] = None
         self._plans = _plans.new()
-        self.__doc__ = "\n\n".join(x for x in (text, self._description.summary(), type(self).__doc__) if x)
+        self.__signature__ = self._description.signature()
+        self._text = text
+        self.__doc__ = self.documented(example)
+
+    def documented(self, example: str) -> str:
+        """The documentation, with a call of this name as the example."""
+        d = self._description
+        return "\n\n".join((self._text, d.summary(), f"Example:\n\n    out = {example}{d.example()}", inspect.cleandoc(type(self).__doc__ or "")))
 
     def _saved_per_row(self) -> Tuple[int, int]:
         """Saved numbers of a row: (a, b) where a row of Dv values saves a Dv + b."""
@@ -173,11 +186,12 @@ class Operator:
 
     @property
     def arguments(self) -> str:
-        """The names that a call takes, as text."""
-        return ", ".join(sorted(self._description.names))
+        """The names that a call takes, as text. Paths of parameters and tables are names, too."""
+        d = self._description
+        return ", ".join([*d.short_names, *(path for path in d.names if "." in path), *d.of_calls])
 
     def __repr__(self) -> str:
-        return f"<attune operator {self.name}>"
+        return f"<attune operator {': '.join(filter(None, (self.name, ', '.join(self._companions.policies()))))}>"
 
     def _call(self, q: Any, k: Any, v: Any, mask: Any, offset: Any, threads: Any, layout: str, named: Dict[str, Any]) -> Any:
         fields = {name: x for name, x in (("q", q), ("k", k), ("v", v)) if x is not None}
@@ -290,7 +304,7 @@ class Operator:
         for name in (wanted,) if isinstance(wanted, str) else wanted:
             found = [at for at in d.names.get(name, ()) if at[0] != "constant"]
             if not found:
-                raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")
+                raise wrong("wanted", f"the name {name!r}", f"some of {', '.join(sorted(d.names))}")
             for kind, n in found:
                 if kind == "table" and n >= len(d.tables):
                     raise wrong("wanted", f"the name {name!r}", "an argument with a gradient: an array has none")

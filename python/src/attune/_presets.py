@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""The operators that the package was built with."""
+"""The presets: those that the package was built with, and those that are compiled at their first call."""
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import pathlib
 import platform
+from typing import Any
 
 from . import _abi
 from ._arrays import wrong
-from ._compile import Companions
+from ._compile import Companions, Later
+from ._errors import did_you_mean
 from ._operator import Operator
 from ._sources import source_of_preset
 
@@ -20,6 +24,13 @@ _LEVELS = (
     ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
     ("x86-64-v3", {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}),
     ("x86-64-v2", {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
+)
+# Other libraries' names for the preset softmax.
+_OF_OTHERS = {"attention", "eager", "flash", "flash_attention", "flex", "flex_attention", "math", "mem_efficient", "sdpa", "vanilla"}
+_OF_OTHERS |= {"memory_efficient", "scaled_dot_product", "scaled_dot_product_attention", "xformers"}
+_SYMBOLS = (
+    "s: the score, a sum over the kernels. a: the logit, which length scale and gate make of s. K: the number of visible "
+    "keys.\nn: the distance of a key behind its query."
 )
 _library: _abi.Library | None = None
 _operators: dict[str, Operator] = {}
@@ -74,9 +85,45 @@ def library() -> _abi.Library:
     return _library
 
 
-def names() -> list[str]:
-    """Names of the presets, sorted."""
-    return sorted(library().operators)
+@functools.lru_cache(maxsize=None)
+def _described() -> dict[str, Any]:
+    """What python/native/describe.cpp wrote beside the library; nothing beside a library of your own."""
+    try:
+        written = json.loads(_path().with_name("presets.json").read_bytes())
+    except FileNotFoundError:
+        return {"presets": {}, "policies": {}}
+    return {**written, "presets": {preset["name"]: preset for preset in written["presets"]}}
+
+
+def names(built: bool = False) -> list[str]:
+    """Names of the presets, sorted. built: only of those that need no compiler; others are compiled at their first call."""
+    return sorted(library().operators if built else {*library().operators, *_described()["presets"]})
+
+
+def has(name: str) -> bool:
+    """Whether there is a preset of this name."""
+    return name in library().operators or name in _described()["presets"]
+
+
+def no_preset(name: Any) -> str:
+    """What is expected in place of a name that no preset has."""
+    hint = ". In its place: softmax, which is fused as all of them are" if name in _OF_OTHERS else did_you_mean(str(name), names())
+    return f"one of attune.presets(){hint}"
+
+
+def _text(name: str) -> str:
+    """The formula of a preset, and where it is from."""
+    described = _described()
+    preset = described["presets"].get(name)
+    if preset is None:
+        return f"The preset {name}."
+    known = {policy: described["policies"][policy] for policy in preset["policies"]}
+    width = max(map(len, known))
+    lines = [f"    {policy:{width}s}  {'; '.join(filter(None, about[:2]))}" for policy, about in known.items()]
+    sources = [source for source in dict.fromkeys(about[2] for about in known.values()) if source not in ("", "all")]
+    call = f", {preset['call']} in C++" if preset["call"] else ""
+    note = f" {preset['note']}." if preset["note"] else ""
+    return "\n".join([f"The preset {name}{call}.{note}", "", *lines, "", _SYMBOLS, f"From: {'; '.join(sources)}."])
 
 
 def op(name: str) -> Operator:
@@ -85,10 +132,12 @@ def op(name: str) -> Operator:
     if found is None:
         functions = library().operators.get(name)
         if functions is None:
-            raise _abi.Error(f"attune: op has the name {name!r}; expected one of {', '.join(names())}")
-        text = f"The preset {name}. Formula and source: docs/reference/operators.md."
-        companions = Companions(source_of_preset(functions.description["expression"]))
-        found = _operators[name] = Operator(functions, lambda operator: (op, (operator.name,)), text, companions)
+            if not has(name):
+                raise wrong("op", f"the name {name!r}", no_preset(name))
+            functions = Later(name, _described()["presets"][name]["description"])
+        companions = Companions(source_of_preset(name, functions.description["expression"]))
+        example = f'attune.op("{name}")'
+        found = _operators[name] = Operator(functions, lambda operator: (op, (operator.name,)), _text(name), companions, example)
     return found
 
 

@@ -7,6 +7,7 @@ text has its own namespace, and `#line` in front: errors name the user's lines.
 """
 
 import re
+import textwrap
 
 from ._errors import CompileError, pointed
 
@@ -106,6 +107,12 @@ class Part:
             why = "the text has no expression at its end, for example attention(kernel::dot_product{}, m)"
             self.fail(len(self.code.rstrip()) - 1, why)
 
+    def shown(self):
+        """The text in a line: the comment at its start, where attune.policy has the formula; or all of it."""
+        first, rest = self.text.strip().partition("\n")[::2]
+        text = first[2:] if first.startswith("//") and rest else self.text
+        return textwrap.shorten(f"{self.role} {text}", 90, placeholder=" ...")
+
     def made(self):
         """The expression, or the last struct."""
         if self.expression is not None:
@@ -183,35 +190,49 @@ extern "C" __attribute__((visibility("default"))) attune_library const* attune_l
 """
 _MAKE = "attune_own::make_operator"
 _DIGITS = ("attune/exec/reference/multiprecision.hpp", "attune/interop/c_reference.hpp")
-# Companions: the headers, and the function. Types of a call are further arguments of its template.
+# Companions: the headers, the function, and roughly how many seconds they take to compile. Types of a call are further
+# arguments of the function's template.
 _COMPANIONS = {
-    "statistics": (("attune/interop/c_statistics.hpp",), f"run_statistics<{_MAKE}"),
-    "decode": (("attune/interop/c_decode.hpp",), f"run_decode<{_MAKE}"),
-    "reference": (("attune/interop/c_reference.hpp",), f"run_reference<double, {_MAKE}"),
-    "reference_vjp": (("attune/interop/c_reference.hpp",), f"run_reference_vjp<double, {_MAKE}"),
-    "reference50": (_DIGITS, f"run_reference<attune::digits50, {_MAKE}"),
-    "reference50_vjp": (_DIGITS, f"run_reference_vjp<attune::digits50, {_MAKE}"),
-    "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}"),
-    "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}"),
-    "mpi": (("attune/interop/c_mpi.hpp",), f"run_on_ranks<{_MAKE}"),
-    "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}"),
-    "warps": (("attune/testing/interop/c_warps.hpp",), f"run_warps<{_MAKE}"),  # of emulated warps, for tests
-    "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}"),
+    "statistics": (("attune/interop/c_statistics.hpp",), f"run_statistics<{_MAKE}", 8),
+    "decode": (("attune/interop/c_decode.hpp",), f"run_decode<{_MAKE}", 8),
+    "reference": (("attune/interop/c_reference.hpp",), f"run_reference<double, {_MAKE}", 8),
+    "reference_vjp": (("attune/interop/c_reference.hpp",), f"run_reference_vjp<double, {_MAKE}", 9),
+    "reference50": (_DIGITS, f"run_reference<attune::digits50, {_MAKE}", 13),
+    "reference50_vjp": (_DIGITS, f"run_reference_vjp<attune::digits50, {_MAKE}", 15),
+    "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}", 20),
+    "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}", 30),
+    "mpi": (("attune/interop/c_mpi.hpp",), f"run_on_ranks<{_MAKE}", 20),
+    "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}", 20),
+    "warps": (("attune/testing/interop/c_warps.hpp",), f"run_warps<{_MAKE}", 12),  # of emulated warps, for tests
+    "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}", 10),
 }
 _ON_DEVICE = ("cuda", "warps")
 
 
 class Source:
-    """The C++ of an operator. parts: the texts that a user wrote."""
+    """The C++ of an operator. parts: the texts that a user wrote. preset: its name, without them."""
 
-    def __init__(self, text, parts=()):
-        self.text, self.parts = text, parts
+    def __init__(self, text, parts=(), preset=None):
+        self.text, self.parts, self.preset = text, parts, preset
+
+    def what(self, kind, types=()):
+        """A library in words, for messages."""
+        operator = f"the preset {self.preset}" if self.preset else "this operator"
+        kind = {"cuda": "CUDA kernels", "mpi": "calls over ranks"}.get(kind, kind.replace("_", " "))
+        known = {"float": "float32", "double": "float64"}
+        of = f" for {', '.join(known.get(x, x.replace('attune::', '')) for x in types)}" if types else ""
+        return operator if kind == "library" else f"{kind} of {operator}{of}"
+
+    @staticmethod
+    def seconds(kind):
+        """Roughly how long a compiler takes for a library."""
+        return 15 if kind == "library" else _COMPANIONS[kind][2]
 
     def of(self, kind, types=()):
         """The C++ of a library: "library" for the operator itself, or a companion's kind and its types in C++."""
         if kind == "library":
             return self.text + _LIBRARY
-        headers, function = _COMPANIONS[kind]
+        headers, function, _ = _COMPANIONS[kind]
         includes = "".join(f"#include <{header}>\n" for header in headers)
         first = "#define ATTUNE_C_ON_DEVICE\n" if kind in _ON_DEVICE else ""
         return f"{first}{self.text}\n{includes}\nATTUNE_C_COMPANION({kind}, {', '.join((function, *types))}>)\n"
@@ -228,9 +249,9 @@ def source_of_operator(part):
     return _source([part], "attune_own::part_0::make(m, c)")
 
 
-def source_of_preset(expression):
+def source_of_preset(name, expression):
     """The source of a preset, from the expression in its description."""
-    return Source(_HEAD + "#include <attune/operators/presets.hpp>\n" + _OPERATOR % expression)
+    return Source(_HEAD + "#include <attune/operators/presets.hpp>\n" + _OPERATOR % expression, preset=name)
 
 
 def source_of_parts(parts):

@@ -146,6 +146,8 @@ def _policy(
     lines += ["  };", "  template <class T>", "  ATTUNE_HD bound<T> bind([[maybe_unused]] row<T> const& r) const {"]
     lines.append(f"    return {{{', '.join(f'T({cpp})' for _, cpp in fields)}}};")
     lines += ["  }", "};", ""]
+    formula = " ".join("; ".join(text for _, _, text, _ in hooks).split())
+    outside.insert(0, f"// {formula}\n")
     made = [x for c in contractions for x in c.made]
     if made:
         lines.append(f"own{{{', '.join(made)}}}")

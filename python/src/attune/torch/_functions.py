@@ -55,14 +55,15 @@ def _function(name: str) -> Any:
         )
 
     preset.__name__ = preset.__qualname__ = name
-    preset.__doc__ = operator.__doc__
+    preset.__doc__ = operator.documented(f"attune.torch.{name}")
+    preset.__signature__ = operator.__signature__  # type: ignore[attr-defined]
     return preset
 
 
 def __getattr__(name: str) -> Preset:
     if name.startswith("_"):
         raise AttributeError(name)
-    if name not in _presets.library().operators:
-        raise AttributeError(f"attune.torch has no {name!r}; presets: {', '.join(_presets.names())}")
+    if not _presets.has(name):
+        raise AttributeError(f"attune.torch has no {name!r}; expected {_presets.no_preset(name)}")
     found = globals()[name] = _function(name)  # the next look-up does not come here
     return found

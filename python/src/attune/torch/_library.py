@@ -21,7 +21,7 @@ _PLAIN, _PYTHON = (torch.Tensor, torch.nn.Parameter), torch._C.DispatchKey.Pytho
 def _operator(key):
     """The operator that an operator of torch.library names by text."""
     name, _, products = key.partition("@")
-    found = _presets.op(name) if name in _presets.library().operators else _compile.loaded(name)
+    found = _presets.op(name) if _presets.has(name) else _compile.loaded(name)
     if found is None:
         raise wrong(
             "the recorded program",

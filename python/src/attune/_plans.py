@@ -234,8 +234,8 @@ def find(operator, items, mask, offset, threads, layout, returns, grads=True):
     if known is None or not allows(offset, returns):
         return None
     read, addresses, names, model = known
-    table = None if mask is None else mask._table()
     try:
+        table = None if mask is None else mask._table()
         if table is not None:
             addresses.append(table[1])
         shown = table[0] if table is not None else None if mask is None else mask._identity()

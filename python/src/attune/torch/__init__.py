@@ -42,7 +42,7 @@ def __getattr__(name: str) -> _functions.Preset:
 
 
 def __dir__() -> List[str]:
-    return sorted({*globals(), *_presets.names()})
+    return sorted({*__all__, *_presets.names()})
 
 
 __all__ = [

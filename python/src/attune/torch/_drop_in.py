@@ -47,13 +47,18 @@ _INSTEAD = {
 }
 
 
+def preset_with(terms):
+    """The name of the preset with these terms, in the order of their words; None: there is none."""
+    return _PRESETS.get(tuple(terms))
+
+
 def _attend(q, k, v, mask, dropout_p, **terms):
     """The output of the preset that has these terms. bias, cap, logit, scale: arguments of presets, or None.
 
     The seed of dropout is a tensor: a compiler does not have to know its number."""
     given = {name: x for name, x in terms.items() if x is not None}
     has = [name for name in _WORDS if name in given or (name == "dropout" and dropout_p > 0)]
-    preset = _PRESETS.get(tuple(has))
+    preset = preset_with(has)
     if preset is None:
         raise wrong("attention", " and ".join([_WORDS[name] for name in has]), "one of them: no preset has all")
     if dropout_p == 1:

@@ -104,7 +104,7 @@ def test_arguments_that_are_refused():
         (lambda: make(24, 4, 0.1), "op has the value 0.1; expected an operator, .*; dropout= is a name of its own"),
         (lambda: make(24, 4, add_bias_kv=True), 'add_bias_kv has the value True; expected False: .* op="sink"'),
         (lambda: make(24, 4, add_zero_attn=True), 'add_zero_attn has the value True; expected False: op="off_by_one"'),
-        (lambda: make(24, 4, "sink", dropout=0.1), "dropout has a value, and sink has no dropout; expected 0; or"),
+        (lambda: make(24, 4, "sink", dropout=0.1), "dropout has the value 0.1, and sink has no dropout; expected 0; or"),
         (lambda: make(24, 4, dropout=1.5), r"dropout has the value 1.5; expected a number in \[0, 1\)"),
         (lambda: make(24, 4)(x, key_padding_mask=torch.ones(5, 5)), r"key_padding_mask has the shape \(5, 5\); expected .*\(2, 5\)"),
         (lambda: make(24, 4)(x, attn_mask=torch.ones(3, 5, 5)), r"attn_mask has the shape .*; expected .*\(5, 5\) or \(8, 5, 5\)"),
@@ -118,8 +118,9 @@ def test_arguments_that_are_refused():
 
 
 @needs("softmax_dropout", "biased_dropout")
-def test_dropout_of_the_module():
-    x, layer = torch.randn(2, 30, 24), at.MultiheadAttention(24, 4, dropout=0.5)
+@pytest.mark.parametrize("op", ["softmax", "softmax_dropout"])
+def test_dropout_of_the_module(op):
+    x, layer = torch.randn(2, 30, 24), at.MultiheadAttention(24, 4, op, dropout=0.5)
     torch.manual_seed(3)
     out, weights = layer(x, need_weights=True, average_attn_weights=False)
     assert 0.45 < (weights == 0).double().mean() < 0.55
@@ -129,6 +130,9 @@ def test_dropout_of_the_module():
     assert torch.allclose(layer.out_proj((weights @ values).transpose(1, 2).flatten(2)), out, atol=1e-5)
     layer(x, attn_mask=torch.randn(30, 30)).sum().backward()
     assert torch.equal(layer.eval()(x), layer(x, x, x, need_weights=False)[0])
+    plain = at.MultiheadAttention(24, 4, op, dropout=0.0)
+    plain.load_state_dict(layer.state_dict())
+    assert torch.equal(plain(x), layer(x)) and at.MultiheadAttention(24, 4, "softmax_dropout").dropout == 0.1
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -157,6 +161,48 @@ def test_layers_of_pytorch_around_the_module(training):
         mine.layers[0].self_attn.attention.register_forward_hook(lambda *x: shares.append(x[-1]))
         mine(x, src_key_padding_mask=padding)
         assert len(shares) == 1
+
+
+def test_attention_of_a_whole_model():
+    class Own(nn.Module):
+        pass
+
+    class SelfAttention(Own):
+        pass
+
+    model = nn.ModuleDict({"all": nn.Transformer(24, 4, 1, 1, 48, batch_first=True), "own": SelfAttention()})
+    shared, hooked = nn.MultiheadAttention(24, 4), nn.MultiheadAttention(24, 4)
+    hooked.register_forward_hook(lambda *x: None)
+    model.update({"a": shared, "b": shared, "hooked": hooked, "added": nn.MultiheadAttention(24, 4, add_zero_attn=True)})
+    before = {name: p for name, p in model.eval().named_parameters()}
+    x, padding = torch.randn(3, 6, 24), torch.arange(6) >= torch.tensor([[6], [4], [2]])
+    with torch.no_grad():
+        expected, pair = model["all"](x, x, src_key_padding_mask=padding), shared(x, x, x)
+    with pytest.raises(attune.Error, match="dropout has the value 0.1, and sink has no dropout"):
+        at.replace_attention(model, "sink")
+    assert type(model["a"]) is nn.MultiheadAttention
+    found = at.replace_attention(model)
+    names = [f"all.{name}" for name in ("encoder.layers.0.self_attn", "decoder.layers.0.self_attn", "decoder.layers.0.multihead_attn")]
+    assert {name for name, _ in found.replaced} == {*names, "a", "b"}
+    assert dict(found.left) == {
+        "own": "SelfAttention has its own code: call at.scaled_dot_product_attention in it",
+        "hooked": "it has hooks",
+        "added": "add_bias_kv and add_zero_attn have no counterpart",
+    }
+    assert "5 replaced, 3 left" in str(found) and "  left hooked: it has hooks" in repr(found)
+    assert model["a"] is model["b"] and {n: id(p) for n, p in model.named_parameters()} == {n: id(p) for n, p in before.items()}
+    assert not model["a"].training
+    with torch.no_grad():
+        assert torch.allclose(model["all"](x, x, src_key_padding_mask=padding), expected, atol=1e-5)
+        for mine, theirs in zip(model["a"](x, x, x), pair):
+            assert torch.allclose(mine, theirs, atol=1e-6)
+    with pytest.raises(attune.Error, match="model has no attention that attune can replace; (.|\n)*left a: it is attune's already"):
+        at.replace_attention(model)
+    with pytest.raises(attune.Error, match="model has the type MultiheadAttention; expected a model that contains it"):
+        at.replace_attention(nn.MultiheadAttention(24, 4))
+    layer = nn.TransformerDecoderLayer(24, 4, dropout=0.1)
+    at.replace_attention(layer, "sink", parameters={"logit": 3.0}, dropout=0.0)
+    assert layer.self_attn.attention.logit.tolist() == [3.0] * 4
 
 
 def test_start_values_of_required_parameters():

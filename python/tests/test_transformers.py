@@ -193,9 +193,43 @@ def test_what_no_preset_has_is_refused():
     attend(torch.nn.Module(), x, x, x, None, indices=None, output_attentions=False, position_ids=torch.arange(5), use_cache=True)
 
 
-def test_models_that_ignore_the_name_are_refused():
+TINY = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
+OTHERS = {
+    "Bloom": {"vocab_size": 50, "hidden_size": 32, "n_layer": 1, "n_head": 4},
+    "DebertaV2": TINY,
+    "Falcon": TINY,
+    "XLNet": {"vocab_size": 50, "d_model": 32, "n_layer": 1, "n_head": 4, "d_inner": 64},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_that_ignore_the_name_are_refused(name):
     at.register_with_transformers()
-    config = transformers.BloomConfig(vocab_size=50, hidden_size=32, n_layer=1, n_head=4)
-    config._attn_implementation = "attune"
-    with pytest.raises(attune.Error, match='attn_implementation has the value "attune" for BloomModel; expected "eager"'):
-        transformers.BloomModel(config)(torch.ones(1, 5, dtype=torch.long))
+    kind = getattr(transformers, f"{name}Model")
+    config = kind.config_class(**OTHERS[name])
+    text = f"attn_implementation has the value 'attune' for {name}Model; expected \"eager\": this model does not hand its attention"
+    with pytest.raises(attune.Error, match=text):
+        kind._from_config(config, attn_implementation="attune")
+    kind._from_config(config, attn_implementation="eager")
+    derived = type("Derived", (kind,), {"__module__": "a notebook"})
+    with pytest.raises(attune.Error, match="for Derived; expected"):
+        derived._from_config(config, attn_implementation="attune")
+    with pytest.raises(attune.Error, match=f"no attention that attune can replace; (.|\n)*{name}Model does not hand its attention"):
+        at.replace_attention(kind(kind.config_class(**OTHERS[name])))
+
+
+def test_attention_of_a_whole_model():
+    class Mine(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.text, self.other = model_of("LlamaForCausalLM"), torch.nn.MultiheadAttention(32, 4)
+
+    model, (ids, _) = Mine(), tokens_of()
+    expected = model.text(ids).logits
+    found = at.replace_attention(model)
+    assert [name for name, _ in found.replaced] == ["text", "other"] and not found.left
+    assert model.text.config._attn_implementation == "attune"
+    assert torch.allclose(model.text(ids).logits, expected, rtol=1e-4, atol=1e-4)
+    other = Mine()
+    assert at.replace_attention(other, "sink").left == [("text", "LlamaForCausalLM computes softmax, with masks and dropout of its own")]
+    assert other.text.config._attn_implementation == "sdpa"

@@ -191,6 +191,7 @@ class MultiheadAttention(nn.Module):
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.attention = Attention(op, heads, parameters, mask, **made)
         self.dropout = self._checked_rate(dropout)
+        self._operator(False, self.dropout > 0)
         keys = key_heads * self.width
         rows = embed_dim + 2 * keys
         apart = not self.kdim == self.vdim == embed_dim
@@ -210,11 +211,9 @@ class MultiheadAttention(nn.Module):
 
     def _checked_rate(self, dropout):
         if dropout is None:
-            return 0.0
+            return self.attention.op.constants["rate"] if self.attention._has_dropout else 0.0
         if not 0 <= dropout < 1:
             raise wrong("dropout", f"the value {dropout}", "a number in [0, 1)")
-        if dropout:
-            self._operator(False, True)
         return float(dropout)
 
     def _operator(self, adds, drops):
@@ -230,7 +229,7 @@ class MultiheadAttention(nn.Module):
             if "bias" in missing:
                 expected = f"booleans, or 0 and -inf: {op.name} adds no numbers to its scores; \"biased\" does"
                 raise wrong("attn_mask", "other numbers than 0 and -inf", expected)
-            raise wrong("dropout", f"a value, and {op.name} has no dropout", '0; or op="softmax" or "biased"')
+            raise wrong("dropout", f"the value {self.dropout}, and {op.name} has no dropout", '0; or op="softmax" or "biased"')
         return operator_of(found)
 
     def _project(self, query, key, value):
@@ -330,7 +329,7 @@ class MultiheadAttention(nn.Module):
         if added is not None:
             named["bias"] = added.to(q.dtype) if named.get("bias") is None else named["bias"] + added.to(q.dtype)
         drops = self.training and self.dropout > 0
-        if drops:
+        if drops or (self.training and self.attention._has_dropout):
             named.setdefault("rate", self.dropout)
             named.setdefault("seed", new_seed())
         operator = self._operator(added is not None, drops)
@@ -339,11 +338,8 @@ class MultiheadAttention(nn.Module):
             return x if has_batch and self.batch_first else x.transpose(0, 1) if has_batch else x.squeeze(0)
 
         need_weights = self.need_weights if need_weights is None and "returns" not in named else need_weights
-        if need_weights is not None:
-            if "returns" in named:
-                raise wrong("need_weights", f"the value {need_weights}, and returns a value", "one of them")
-            if need_weights and self.attention._has_dropout and self.training:
-                named.setdefault("seed", new_seed())
+        if need_weights is not None and "returns" in named:
+            raise wrong("need_weights", f"the value {need_weights}, and returns a value", "one of them")
         returns = named.setdefault("returns", "out")
         if isinstance(returns, str):
             returns = (returns,)
@@ -368,12 +364,15 @@ class MultiheadAttention(nn.Module):
     def of(cls, theirs: nn.MultiheadAttention, op: str | Operator = "softmax", **more: Any) -> MultiheadAttention:
         """The module that computes `op` in place of an nn.MultiheadAttention, with the same tensors as parameters.
 
-        Its calls return pairs as those of nn.MultiheadAttention do. more: parameters, mask of the constructor.
+        Its calls return pairs as those of nn.MultiheadAttention do. more: parameters, mask and dropout of the constructor;
+        dropout is that of the module by default.
         """
         w = theirs.out_proj.weight
+        dropout = more.pop("dropout", None)
+        dropout = theirs.dropout if dropout is None else dropout
         options: dict[str, Any] = {"parameters": None, "mask": None, **more}
         mine = cls(
-            theirs.embed_dim, theirs.num_heads, op, bias=theirs.in_proj_bias is not None, dropout=theirs.dropout or None,
+            theirs.embed_dim, theirs.num_heads, op, bias=theirs.in_proj_bias is not None, dropout=dropout,
             add_bias_kv=theirs.bias_k is not None, add_zero_attn=theirs.add_zero_attn, kdim=theirs.kdim, vdim=theirs.vdim,
             batch_first=theirs.batch_first, need_weights=True, device="meta", **options,
         )  # fmt: skip

@@ -176,8 +176,9 @@ def test_attention_of_a_whole_model():
     model.update({"a": shared, "b": shared, "hooked": hooked, "added": nn.MultiheadAttention(24, 4, add_zero_attn=True)})
     before = {name: p for name, p in model.eval().named_parameters()}
     x, padding = torch.randn(3, 6, 24), torch.arange(6) >= torch.tensor([[6], [4], [2]])
+    hides = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding}
     with torch.no_grad():
-        expected, pair = model["all"](x, x, src_key_padding_mask=padding), shared(x, x, x)
+        expected, pair = model["all"](x, x, **hides), shared(x, x, x)
     with pytest.raises(attune.Error, match="dropout has the value 0.1, and sink has no dropout"):
         at.replace_attention(model, "sink")
     assert type(model["a"]) is nn.MultiheadAttention
@@ -193,7 +194,7 @@ def test_attention_of_a_whole_model():
     assert model["a"] is model["b"] and {n: id(p) for n, p in model.named_parameters()} == {n: id(p) for n, p in before.items()}
     assert not model["a"].training
     with torch.no_grad():
-        assert torch.allclose(model["all"](x, x, src_key_padding_mask=padding), expected, atol=1e-5)
+        assert torch.allclose(model["all"](x, x, **hides), expected, atol=1e-5)
         for mine, theirs in zip(model["a"](x, x, x), pair):
             assert torch.allclose(mine, theirs, atol=1e-6)
     with pytest.raises(attune.Error, match="model has no attention that attune can replace; (.|\n)*left a: it is attune's already"):

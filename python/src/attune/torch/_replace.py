@@ -64,8 +64,9 @@ def replace_attention(
         print(at.replace_attention(model))
 
     Each nn.MultiheadAttention in the model becomes an at.MultiheadAttention with the same tensors as parameters, so an
-    optimizer keeps them; also in nn.Transformer and its layers, whose own computation of softmax is switched off. Hugging
-    Face models get attn_implementation="attune". With another op than "softmax", parameters and mask are those of
+    optimizer keeps them; also in nn.Transformer and its layers, whose own computation of softmax is switched off. That one
+    returns zeros for positions of padding in eval(); now they have numbers, as in training. Hugging Face models get
+    attn_implementation="attune". With another op than "softmax", parameters and mask are those of
     at.Attention; new parameters have to be given to the optimizer. Hugging Face models are then left. dropout: in place of
     that of the modules; most operators have none, and take 0.
     A model without anything to replace is an error. After an error the model is as it was.

@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """Small models of random weights: the losses, gradients and tokens of their own attention."""
 
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -233,3 +235,19 @@ def test_attention_of_a_whole_model():
     other = Mine()
     assert at.replace_attention(other, "sink").left == [("text", "LlamaForCausalLM computes softmax, with masks and dropout of its own")]
     assert other.text.config._attn_implementation == "sdpa"
+
+
+def test_parts_of_a_model_that_does_not_hand_its_attention_to_others():
+    vision = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "output_channels": 16, "mlp_dim": 32}
+    vision |= {"image_size": 64, "patch_size": 16, "global_attn_indexes": [0], "window_size": 2}
+    config = transformers.GotOcr2Config(text_config={"model_type": "qwen2", **TINY, "num_key_value_heads": 4}, vision_config=vision)
+    kind = transformers.GotOcr2ForConditionalGeneration
+    model = kind._from_config(copy.deepcopy(config), attn_implementation={"text_config": "attune"})
+    assert model.config.text_config._attn_implementation == "attune" != model.config.vision_config._attn_implementation
+    with pytest.raises(attune.Error, match='for GotOcr2ForConditionalGeneration; expected "eager": .* Parts may: {"text_config": "attune"}'):
+        kind._from_config(copy.deepcopy(config), attn_implementation="attune")
+    model = kind._from_config(config, attn_implementation="eager")
+    found = at.replace_attention(model)
+    assert [name for name, _ in found.replaced] == ["model.language_model"]
+    assert [name for name, _ in found.left] == ["", "model", "model.vision_tower"]
+    assert model.config.text_config._attn_implementation == "attune"

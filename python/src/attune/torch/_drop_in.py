@@ -230,7 +230,7 @@ def _require_interface() -> None:
     @functools.wraps(checked)
     def check(self, requested_attention, *args, **more):
         if requested_attention in _NAMES and not hands_attention_to_others(type(self)):
-            expected = "\"eager\": this model does not hand its attention to others; for a part of a model, a dict of parts"
+            expected = '"eager": this model does not hand its attention to others. Parts may: {"text_config": "attune"}'
             raise wrong("attn_implementation", f"the value {requested_attention!r} for {type(self).__name__}", expected)
         return checked(self, requested_attention, *args, **more)
 

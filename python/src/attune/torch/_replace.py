@@ -75,20 +75,20 @@ def replace_attention(
     if isinstance(model, nn.MultiheadAttention):
         raise wrong("model", "the type MultiheadAttention", "a model that contains it; or at.MultiheadAttention.of(model, op)")
     options = {"parameters": parameters, "mask": mask, "dropout": dropout}
-    found, steps, made, inside = Replaced(), [], {}, set()
+    found, steps, made, inside, set_by_others = Replaced(), [], {}, set(), set()
     for name, part in _models_of_transformers(model):
-        if id(part) in inside:
+        if id(part) in set_by_others:
             continue
         inside |= {id(m) for m in part.modules()}
         if operator.name != "softmax" or any(x is not None for x in options.values()):
             found.left.append((name, f"{type(part).__name__} computes softmax, with masks and dropout of its own"))
-            continue
-        refused = [m for _, m in _models_of_transformers(part) if not hands_attention_to_others(type(m))]
-        if part not in refused:
+        elif hands_attention_to_others(type(part)):
             steps.append((part.set_attn_implementation, ("attune",)))
             found.replaced.append((name, f'{type(part).__name__}, attn_implementation="attune"'))
-        for kind in dict.fromkeys(type(m).__name__ for m in refused):
-            found.left.append((name, f"{kind} does not hand its attention to others"))
+        else:  # its parts may hand theirs
+            found.left.append((name, f"{type(part).__name__} does not hand its attention to others"))
+            continue
+        set_by_others |= {id(m) for m in part.modules() if hands_attention_to_others(type(m))}
     if steps:
         register_with_transformers()
     for name, parent in model.named_modules():

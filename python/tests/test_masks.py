@@ -169,3 +169,15 @@ def test_block_masks_that_index_tensors(rng):
         q, k, v = (torch.from_numpy(x) for x in tensors(rng, 70, 70, batch=2))
         expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mod(*at_))
         assert torch.allclose(at.softmax(q, k, v, mask=masks.from_block_mask(block_mask)), expected)
+
+
+def test_masks_of_numbers_are_equal_by_content():
+    make = [masks.full, masks.causal, lambda: masks.causal(align="start"), lambda: masks.window(3, 0), lambda: masks.window(2, 0)]
+    make.append(lambda: masks.causal() & masks.prefix(2))
+    for a, b in ((a, b) for a in range(len(make)) for b in range(len(make))):
+        assert (make[a]() == make[b]()) == (a == b)
+    assert len({each() for each in make * 2}) == len(make)
+    one = masks.padding([1])  # with an array: itself alone
+    assert one == one and one != masks.padding([1]) and masks.causal() != "causal()"
+    with pytest.raises(TypeError, match="attune: a mask has no complement"):
+        ~masks.causal()

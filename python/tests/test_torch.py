@@ -196,6 +196,15 @@ def test_a_mask_of_a_wider_type_is_added_as_it_is(kind, rng):
     assert torch.equal(out, at.biased(q, k, v, bias=wide.to(kind)))
 
 
+def test_a_mask_of_float64_beside_float32(rng):
+    q, k, v = tensors(rng, (2, 3, 6, 4), (2, 3, 9, 4), (2, 3, 9, 4), dtype=torch.float32)
+    (mask,) = tensors(rng, (6, 9))
+    out = at.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    exact = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), attn_mask=mask)
+    assert out.dtype == torch.float32 and torch.equal(out, exact.float())
+    assert torch.autograd.grad(out.sum(), mask)[0].dtype == torch.float64
+
+
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16])
 def test_dropout_of_every_key(kind):
     """Zeros with gradients of zeros, whatever the numbers are."""
@@ -412,7 +421,7 @@ def test_integers_and_devices_are_refused(rng):
     q, k, v = tensors(rng, *[(1, 2, 5, 3)] * 3)
     with pytest.raises(attune.Error, match="q has the type int64; expected float32 or float64"):
         at.softmax(q.long(), k, v)
-    with pytest.raises(attune.Error, match="q has the device meta; expected a tensor on the CPU"):
+    with pytest.raises(attune.Error, match="k has the device cpu; expected meta, the device of q"):
         at.softmax(q.detach().to("meta"), k, v)
     with pytest.raises(attune.Error, match="q has the layout torch.sparse_coo; expected a dense tensor"):
         at.softmax(q.detach()[0, 0].to_sparse(), k, v)

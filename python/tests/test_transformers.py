@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """Small models of random weights: the losses, gradients and tokens of their own attention."""
 
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -193,9 +195,59 @@ def test_what_no_preset_has_is_refused():
     attend(torch.nn.Module(), x, x, x, None, indices=None, output_attentions=False, position_ids=torch.arange(5), use_cache=True)
 
 
-def test_models_that_ignore_the_name_are_refused():
+TINY = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
+OTHERS = {
+    "Bloom": {"vocab_size": 50, "hidden_size": 32, "n_layer": 1, "n_head": 4},
+    "DebertaV2": TINY,
+    "Falcon": TINY,
+    "XLNet": {"vocab_size": 50, "d_model": 32, "n_layer": 1, "n_head": 4, "d_inner": 64},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_that_ignore_the_name_are_refused(name):
     at.register_with_transformers()
-    config = transformers.BloomConfig(vocab_size=50, hidden_size=32, n_layer=1, n_head=4)
-    config._attn_implementation = "attune"
-    with pytest.raises(attune.Error, match='attn_implementation has the value "attune" for BloomModel; expected "eager"'):
-        transformers.BloomModel(config)(torch.ones(1, 5, dtype=torch.long))
+    kind = getattr(transformers, f"{name}Model")
+    config = kind.config_class(**OTHERS[name])
+    text = f"attn_implementation has the value 'attune' for {name}Model; expected \"eager\": this model does not hand its attention"
+    with pytest.raises(attune.Error, match=text):
+        kind._from_config(config, attn_implementation="attune")
+    kind._from_config(config, attn_implementation="eager")
+    derived = type("Derived", (kind,), {"__module__": "a notebook"})
+    with pytest.raises(attune.Error, match="for Derived; expected"):
+        derived._from_config(config, attn_implementation="attune")
+    with pytest.raises(attune.Error, match=f"no attention that attune can replace; (.|\n)*{name}Model does not hand its attention"):
+        at.replace_attention(kind(kind.config_class(**OTHERS[name])))
+
+
+def test_attention_of_a_whole_model():
+    class Mine(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.text, self.other = model_of("LlamaForCausalLM"), torch.nn.MultiheadAttention(32, 4)
+
+    model, (ids, _) = Mine(), tokens_of()
+    expected = model.text(ids).logits
+    found = at.replace_attention(model)
+    assert [name for name, _ in found.replaced] == ["text", "other"] and not found.left
+    assert model.text.config._attn_implementation == "attune"
+    assert torch.allclose(model.text(ids).logits, expected, rtol=1e-4, atol=1e-4)
+    other = Mine()
+    assert at.replace_attention(other, "sink").left == [("text", "LlamaForCausalLM computes softmax, with masks and dropout of its own")]
+    assert other.text.config._attn_implementation == "sdpa"
+
+
+def test_parts_of_a_model_that_does_not_hand_its_attention_to_others():
+    vision = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "output_channels": 16, "mlp_dim": 32}
+    vision |= {"image_size": 64, "patch_size": 16, "global_attn_indexes": [0], "window_size": 2}
+    config = transformers.GotOcr2Config(text_config={"model_type": "qwen2", **TINY, "num_key_value_heads": 4}, vision_config=vision)
+    kind = transformers.GotOcr2ForConditionalGeneration
+    model = kind._from_config(copy.deepcopy(config), attn_implementation={"text_config": "attune"})
+    assert model.config.text_config._attn_implementation == "attune" != model.config.vision_config._attn_implementation
+    with pytest.raises(attune.Error, match='for GotOcr2ForConditionalGeneration; expected "eager": .* Parts may: {"text_config": "attune"}'):
+        kind._from_config(copy.deepcopy(config), attn_implementation="attune")
+    model = kind._from_config(config, attn_implementation="eager")
+    found = at.replace_attention(model)
+    assert [name for name, _ in found.replaced] == ["model.language_model"]
+    assert [name for name, _ in found.left] == ["", "model", "model.vision_tower"]
+    assert model.config.text_config._attn_implementation == "attune"

@@ -2,6 +2,9 @@
 # Copyright (c) 2026 The attune authors
 """Wrong calls end in exceptions that name the argument, its value and the expectation. They never end the process."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -195,3 +198,26 @@ def test_wild_calls(rng, many):
             assert str(e), given
             counts["refused"] += 1
     assert counts["refused"] > 100
+
+
+def test_arrays_that_dlpack_does_not_pass_are_refused_for_the_true_reason(monkeypatch):
+    class Array:
+        dtype = "bfloat16"
+
+        def __dlpack__(self, **more):
+            raise BufferError("Unsupported dtype in DLTensor.")
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+    q, other = Array(), Array()
+    with pytest.raises(attune.Error, match=r"q has the type bfloat16 in an array that NumPy does not read by DLPack; expected numpy.asarray\(x\)"):
+        attune.op("softmax")(q, q, q)
+    other.dtype = "float32"
+    with pytest.raises(attune.Error, match=r"q has an array that DLPack does not pass to the CPU \(Unsupported dtype"):
+        attune.op("softmax")(other, other, other)
+    jax = types.ModuleType("jax")
+    jax.core = types.SimpleNamespace(Tracer=Array)  # of jax.jit and jax.grad
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    with pytest.raises(attune.Error, match="q has a tracer of JAX, which has no numbers; expected an array"):
+        attune.op("softmax")(q, q, q)

@@ -116,8 +116,20 @@ def view(name, x, place="cpu"):
         try:
             return view(name, numpy.from_dlpack(x))
         except (BufferError, RuntimeError, TypeError, ValueError) as e:
-            raise wrong(name, f"an array that DLPack does not pass to the CPU ({e})", "an array on the CPU") from e
+            raise _not_passed(name, x, e) from e
     raise wrong(name, f"the type {type(x).__name__}", "an array of NumPy, torch or DLPack")
+
+
+def _not_passed(name, x, reason):
+    """The exception for an array that DLPack does not pass to NumPy."""
+    kind = str(getattr(x, "dtype", "")).rsplit(".", 1)[-1]
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(x, jax.core.Tracer):
+        return wrong(name, "a tracer of JAX, which has no numbers", "an array: attune has no part in jax.jit and jax.grad")
+    if kind == "bfloat16" or kind.startswith("float8"):
+        expected = "numpy.asarray(x), which has this type by ml_dtypes; or float32"
+        return wrong(name, f"the type {kind} in an array that NumPy does not read by DLPack", expected)
+    return wrong(name, f"an array that DLPack does not pass to the CPU ({reason})", "an array on the CPU")
 
 
 def refuse_nested(name, x):
@@ -161,6 +173,11 @@ def copied(x):
     return numpy.lib.stride_tricks.as_strided(once, x.shape, steps)
 
 
+def _host(x):
+    """A tensor on the CPU, without gradients. One of the meta device has no numbers, and stays."""
+    return x.detach() if x.is_meta else x.detach().cpu()
+
+
 _INTEGERS = "integers of 64 bits, and as many in each list"
 _NO_BOOLEANS = "integers. A table of booleans is a mask: masks.visible"
 
@@ -171,7 +188,7 @@ def numbers_of_int64(name, x, kinds="iu"):
         torch = sys.modules["torch"]
         if x.dtype.is_floating_point or x.dtype.is_complex or (x.dtype == torch.bool and "b" not in kinds):
             raise wrong(name, f"the type {x.dtype}", _NO_BOOLEANS if x.dtype == torch.bool else "integers")
-        a = x.detach().cpu().to(torch.int64).contiguous()
+        a = _host(x).to(torch.int64).contiguous()
         wraps = str(x.dtype) == "torch.uint64" and bool((a < 0).any())
     else:
         _refuse_masked(name, x)
@@ -192,7 +209,7 @@ def bytes_of(name, x):
     expected = "bool, uint8, or integers that are 0 or 1"
     if is_torch(x):
         torch = sys.modules["torch"]
-        a, is_bytes = x.detach().cpu(), x.dtype in (torch.bool, torch.uint8)
+        a, is_bytes = _host(x), x.dtype in (torch.bool, torch.uint8)
         is_integer = not (x.dtype.is_floating_point or x.dtype.is_complex)
     else:
         _refuse_masked(name, x)

@@ -232,7 +232,7 @@ class Operator:
         outputs = _plans.run(self, q, k, v, mask, offset, threads, layout, returns, named)
         if outputs is not None:
             return returned(outputs)
-        if any(is_torch(x) and (x.requires_grad or x.is_cuda) for x in (q, k, v, *named.values())):
+        if any(is_torch(x) and (x.requires_grad or x.is_cuda or x.is_meta) for x in (q, k, v, *named.values())):
             return _attend(self, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named)
         call = self._call(q, k, v, mask, offset, threads, layout, named)
         outputs = call.blank_outputs(names_of(returns))

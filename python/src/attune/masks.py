@@ -68,6 +68,16 @@ class Mask:
     def __or__(self, other: Mask) -> Mask:
         return _combined(self, other, KIND.either, "|")
 
+    def __invert__(self) -> Mask:
+        raise TypeError("attune: a mask has no complement: write the mask of the other keys; for a table, masks.visible(~table)")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both show the same keys for the same numbers. A mask with arrays is equal to itself alone."""
+        return self is other or (isinstance(other, Mask) and self._identity() == other._identity())
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
     def __bool__(self) -> bool:
         raise TypeError("attune: a mask is neither true nor false: combine masks by & and |, not by `and`, `or`, `not`")
 

@@ -27,6 +27,7 @@ from .._operator import Operator
 from . import _call, _functions
 from ._drop_in import register_with_transformers, scaled_dot_product_attention
 from ._modules import Attention, MultiheadAttention
+from ._replace import replace_attention
 
 
 def attend(
@@ -42,9 +43,10 @@ def __getattr__(name: str) -> _functions.Preset:
 
 
 def __dir__() -> List[str]:
-    return sorted({*globals(), *_presets.names()})
+    return sorted({*__all__, *_presets.names()})
 
 
 __all__ = [
-    "Attention", "MultiheadAttention", "attend", "register_with_transformers", "scaled_dot_product_attention",
+    "Attention", "MultiheadAttention", "attend", "register_with_transformers", "replace_attention",
+    "scaled_dot_product_attention",
 ]

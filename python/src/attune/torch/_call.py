@@ -3,8 +3,10 @@
 """Calls of operators with tensors that may require gradients: torch.autograd in eager mode, an operator of
 torch.library wherever something records or watches the operators of torch: torch.compile, make_fx, torch.jit.trace."""
 
+import functools
+
 import torch
-from torch.autograd import forward_ad
+from torch.autograd import forward_ad, profiler
 
 from .. import _cuda
 from .._arrays import is_array, refuse_nested, wrong
@@ -103,6 +105,12 @@ class _Eager(torch.autograd.Function):
         return (None, *_backward(ctx.spec, tensors, saved, cotangents, needed))
 
 
+@functools.lru_cache(maxsize=None)
+def _eager_of(name):
+    """_Eager, with a name that grad_fn and profilers show."""
+    return type(f"attune_{name}", (_Eager,), {})
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(spec, *tensors):
@@ -176,6 +184,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
         or _autocasts()
         or _transforms()
         or forward_ad._current_level >= 0
+        or profiler._is_profiler_enabled
     ):
         return None
     table = None
@@ -220,6 +229,15 @@ def require_apart(operator, named):
             taken[place] = name
 
 
+def _run(run, spec, tensors):
+    """The outputs of a call on the CPU or of a recorded one. run: the module with the passes."""
+    if not _compiling() and _transforms():
+        return _Attend.apply(spec, *tensors)[:-1]
+    if run is _passes and torch.is_grad_enabled() and any([x.requires_grad for x in tensors]):
+        return _eager_of(spec.operator.name).apply(spec, *tensors)
+    return run.forward(spec, tensors, False)[0]
+
+
 def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
     """The outputs of an operator, with gradients by every tensor that requires them. See attune.Operator."""
     if not isinstance(operator, Operator):
@@ -258,6 +276,8 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             numbers[name] = x
     for name, x in zip(names, tensors):
         refuse_nested(name, x)
+        if x.is_meta != tensors[0].is_meta:
+            raise wrong(name, f"the device {x.device}", f"{tensors[0].device}, the device of {names[0]}")
     if not _compiling() and _moves(tensors):
         raise NotImplementedError(_FORWARD)
     if tensors and tensors[0].is_cuda:
@@ -269,10 +289,9 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
                 numbers[name] = numbers[name].item()
             threads = torch.get_num_threads() if threads is None else threads
         spec = _passes.Spec(operator, names, numbers, mask, offset, layout, threads, returns)
-        if not _compiling() and _transforms():
-            outputs = _Attend.apply(spec, *tensors)[:-1]
-        elif run is _passes and torch.is_grad_enabled() and any([x.requires_grad for x in tensors]):
-            outputs = _Eager.apply(spec, *tensors)
+        if not _compiling() and profiler._is_profiler_enabled:
+            with profiler.record_function(f"attune::{operator.name}"):
+                outputs = _run(run, spec, tensors)
         else:
-            outputs = run.forward(spec, tensors, False)[0]
+            outputs = _run(run, spec, tensors)
     return returned(outputs)

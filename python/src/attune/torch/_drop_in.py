@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import re
+import sys
 from typing import Any
 
 import torch
@@ -16,6 +19,7 @@ from . import _functions as functions  # the preset as a function, also where a 
 from ._call import _autocast
 
 _CAUSAL = masks.causal(align="start")
+_NAMES = ("attune", "attune:sink")  # attn_implementation of transformers
 # Presets by what they have beside the scores of queries and keys, in the order of the names below.
 _PRESETS = {
     (): "softmax",
@@ -47,13 +51,18 @@ _INSTEAD = {
 }
 
 
+def preset_with(terms):
+    """The name of the preset with these terms, in the order of their words; None: there is none."""
+    return _PRESETS.get(tuple(terms))
+
+
 def _attend(q, k, v, mask, dropout_p, **terms):
     """The output of the preset that has these terms. bias, cap, logit, scale: arguments of presets, or None.
 
     The seed of dropout is a tensor: a compiler does not have to know its number."""
     given = {name: x for name, x in terms.items() if x is not None}
     has = [name for name in _WORDS if name in given or (name == "dropout" and dropout_p > 0)]
-    preset = _PRESETS.get(tuple(has))
+    preset = preset_with(has)
     if preset is None:
         raise wrong("attention", " and ".join([_WORDS[name] for name in has]), "one of them: no preset has all")
     if dropout_p == 1:
@@ -200,39 +209,64 @@ def _transformers_attention(
     return out.transpose(1, 2).contiguous(), None
 
 
-@functools.lru_cache(maxsize=None)
-def _require_interface(kind):
-    """Fails for the configuration of a model that does not hand its attention to others: it would ignore the name."""
-    from transformers import MODEL_MAPPING
+_OF_ATTENTION = re.compile(r"^class \w*Attention\w*\(nn\.Module\):", re.MULTILINE)
 
-    model = MODEL_MAPPING.get(kind, None)
-    asks = getattr(model, "_can_set_attn_implementation", None)
-    if asks is not None and not asks():
-        expected = '"eager": this model does not hand its attention to others'
-        raise wrong("attn_implementation", f'the value "attune" for {model.__name__}', expected)
+
+@functools.lru_cache(maxsize=None)
+def hands_attention_to_others(model: type) -> bool:
+    """Whether a class of models in transformers asks for the attention function by name. Others ignore the name.
+
+    transformers has no flag for it, and reads the source, too: a file with modules of attention names the interface.
+    """
+    from transformers import PreTrainedModel
+
+    for kind in model.__mro__:
+        if kind is PreTrainedModel:
+            break
+        try:
+            text = inspect.getsource(sys.modules[kind.__module__])
+        except (KeyError, OSError, TypeError):  # a class of a notebook: those that it is made from say it
+            continue
+        if _OF_ATTENTION.search(text) and "ALL_ATTENTION_FUNCTIONS" not in text:
+            return False
+    return True
+
+
+def _require_interface() -> None:
+    """Makes transformers refuse attune, when a model is made, for models that would ignore the name."""
+    from transformers import PreTrainedModel
+
+    checked = getattr(PreTrainedModel, "get_correct_attn_implementation", None)
+    if checked is None or hasattr(checked, "_of_attune"):
+        return
+
+    @functools.wraps(checked)
+    def check(self, requested_attention, *args, **more):
+        if requested_attention in _NAMES and not hands_attention_to_others(type(self)):
+            expected = '"eager": this model does not hand its attention to others. Parts may: {"text_config": "attune"}'
+            raise wrong("attn_implementation", f"the value {requested_attention!r} for {type(self).__name__}", expected)
+        return checked(self, requested_attention, *args, **more)
+
+    check._of_attune = True  # type: ignore[attr-defined]
+    PreTrainedModel.get_correct_attn_implementation = check  # type: ignore[method-assign]
 
 
 def register_with_transformers() -> None:
     """Registers attn_implementation="attune" for Hugging Face models on the CPU.
 
     It computes softmax, and what the model asks for beside it: a softcap, attention sinks, position biases, masks of
-    numbers, dropout. What no preset has raises attune.Error. "attune:sink" is another name of the same.
+    numbers, dropout. What no preset has raises attune.Error, and so does a model that does not hand its attention to others,
+    when it is made. "attune:sink" is another name of the same.
     """
     from transformers import AttentionInterface
 
-    names = ("attune", "attune:sink")
-    for name in names:
+    _require_interface()
+    for name in _NAMES:
         AttentionInterface.register(name, _transformers_attention)
     try:
         from transformers import AttentionMaskInterface
         from transformers.masking_utils import sdpa_mask
     except ImportError:  # older releases pass masks without asking
         return
-
-    def attune_mask(*args, config=None, **more):
-        if config is not None and not torch.compiler.is_compiling():
-            _require_interface(type(config))
-        return sdpa_mask(*args, config=config, **more)
-
-    for name in names:
-        AttentionMaskInterface.register(name, attune_mask)
+    for name in _NAMES:
+        AttentionMaskInterface.register(name, sdpa_mask)

@@ -151,11 +151,12 @@ def _pulled(tensors, plain, saved, cotangents, needed):
 
 def records(tensors):
     """Whether a call of these tensors must be an operator of torch.library: a compiler or tracer records it, a mode sees
-    all operators, or a subclass of Tensor runs them in its own way. The memory of such tensors says nothing."""
+    all operators, a subclass of Tensor runs them in its own way, or a tensor is on the meta device and has a shape alone. The
+    memory of such tensors says nothing."""
     if _compiling() or _tracing() or _modes() or (_function_modes() and _modes_before_autograd()):
         return True
     for x in tensors:
-        if type(x) not in _PLAIN and torch._C._dispatch_keys(x).has(_PYTHON):
+        if x.is_meta or (type(x) not in _PLAIN and torch._C._dispatch_keys(x).has(_PYTHON)):
             return True
     return False
 

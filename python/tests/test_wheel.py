@@ -6,6 +6,7 @@ import ast
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -106,6 +107,14 @@ def test_cmake_dir(monkeypatch, tmp_path):
     folder.mkdir(parents=True)
     (folder / "attuneConfig.cmake").touch()
     assert attune.get_cmake_dir() == str(folder)
+
+
+def test_the_program_attune():
+    program = pathlib.Path(sys.executable).with_name("attune")
+    if not program.exists():
+        pytest.skip("a checkout: only an installed package has the program")
+    assert subprocess.run([program, "version"], check=True, stdout=subprocess.PIPE).stdout.decode() == attune.__version__ + "\n"
+    assert subprocess.run([program, "versoin"], stderr=subprocess.PIPE).returncode == 2
 
 
 @pytest.mark.compiles

@@ -72,7 +72,7 @@ def _unpacked(numbers, arrays):
 
 
 # Arguments of the operators. Those behind `tensors` are what _spec_of takes.
-_ARGUMENTS = "Tensor[] tensors, Tensor[] arrays, Tensor numbers, str operator, str names, int[] mask, int[] options, str returns"
+_ARGUMENTS = "Tensor[] tensors, Tensor[] arrays, Tensor numbers, str operator, str names, SymInt[] mask, SymInt[] options, str returns"
 _OF_GRADIENTS = "Tensor saved, Tensor[] cotangents, str given, int[] needed"
 
 

@@ -42,6 +42,8 @@ def test_calls_of_pytorchs_module(batch_first, kdim, vdim, bias):
     mine = at.MultiheadAttention(24, num_heads=4, need_weights=True, **options)
     mine.load_state_dict(theirs.state_dict())
     theirs.load_state_dict(mine.state_dict())
+    same = at.MultiheadAttention.of(theirs)
+    assert [id(x) for x in same.parameters()] == [id(x) for x in theirs.parameters()]
     shapes = (queries, 24), (keys, kdim or 24), (keys, vdim or 24)
     q, k, v = (torch.randn(batch, *shape, dtype=DOUBLE, requires_grad=True) for shape in shapes)
     if not batch_first:
@@ -57,6 +59,7 @@ def test_calls_of_pytorchs_module(batch_first, kdim, vdim, bias):
         for how in ({}, {"need_weights": False}, {"average_attn_weights": False}):
             (a, their_weights), (b, my_weights) = (m(q, k, v, **more, **how) for m in (theirs, mine))
             assert torch.allclose(a, b, atol=1e-12), (more.keys(), how)
+            assert torch.equal(same(q, k, v, **more, **how)[0], b)
             assert (my_weights is None) == (their_weights is None) == ("need_weights" in how)
             if my_weights is not None:
                 assert my_weights.shape == their_weights.shape and torch.allclose(my_weights, their_weights, atol=1e-12)

@@ -220,6 +220,20 @@ def test_models_that_ignore_the_name_are_refused(name):
         at.replace_attention(kind(kind.config_class(**OTHERS[name])))
 
 
+def test_a_model_that_is_made_from_others_is_what_they_are(tmp_path, monkeypatch):
+    """Also in a file with attention of its own."""
+    text = "import transformers\nfrom torch import nn\nclass PoolingAttention(nn.Module):\n    pass\n"
+    text += "".join(f"class My{name}(transformers.{name}Model):\n    pass\n" for name in ("Llama", "Falcon"))
+    (tmp_path / "own_models.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    import own_models
+
+    at.register_with_transformers()
+    assert own_models.MyLlama._from_config(transformers.LlamaConfig(**TINY), attn_implementation="attune")
+    with pytest.raises(attune.Error, match="for MyFalcon; expected"):
+        own_models.MyFalcon._from_config(transformers.FalconConfig(**TINY), attn_implementation="attune")
+
+
 def test_attention_of_a_whole_model():
     class Mine(torch.nn.Module):
         def __init__(self):

@@ -21,6 +21,9 @@ layer = at.Attention("principled", heads=4, mask=masks.causal(), parameters={"ga
 out = layer(q, q, q)
 module: torch.nn.Module = at.MultiheadAttention(8, 2, op=attune.op("softmax"), key_heads=1)
 module.to(torch.float64)
+found: str = str(at.replace_attention(module, "sink", dropout=0.0))
+at.MultiheadAttention(8, num_heads=2, dropout=0.1, batch_first=False, device="cpu", dtype=torch.float64)
+module = at.MultiheadAttention.of(torch.nn.MultiheadAttention(8, 2), "sink")
 at.register_with_transformers()
 
 at.softmax(1, q, q)  # type: ignore

@@ -214,22 +214,24 @@ _OF_ATTENTION = re.compile(r"^class \w*Attention\w*\(nn\.Module\):", re.MULTILIN
 
 @functools.lru_cache(maxsize=None)
 def hands_attention_to_others(model: type) -> bool:
-    """Whether a class of models in transformers asks for the attention function by name. Others ignore the name.
+    """Whether a class of models in transformers gets its attention function by name. Others ignore the name.
 
-    transformers has no flag for it, and reads the source, too: a file with modules of attention names the interface.
+    transformers has no flag for it, and reads the source, too: a file with modules of attention names the interface. One
+    such file of a class and of the models that it is made from is enough.
     """
     from transformers import PreTrainedModel
 
+    names = []
     for kind in model.__mro__:
         if kind is PreTrainedModel:
             break
         try:
             text = inspect.getsource(sys.modules[kind.__module__])
-        except (KeyError, OSError, TypeError):  # a class of a notebook: those that it is made from say it
+        except (KeyError, OSError, TypeError):  # a class of a notebook
             continue
-        if _OF_ATTENTION.search(text) and "ALL_ATTENTION_FUNCTIONS" not in text:
-            return False
-    return True
+        if _OF_ATTENTION.search(text):
+            names.append("ALL_ATTENTION_FUNCTIONS" in text)
+    return any(names) or not names
 
 
 def _require_interface() -> None:

@@ -195,11 +195,11 @@ class MultiheadAttention(nn.Module):
         keys = key_heads * self.width
         rows = embed_dim + 2 * keys
         apart = not self.kdim == self.vdim == embed_dim
-        self.in_proj_weight = None if apart else nn.Parameter(torch.empty(rows, embed_dim, **made))
+        self.register_parameter("in_proj_weight", None if apart else nn.Parameter(torch.empty(rows, embed_dim, **made)))
         for name, height, width in (("q", embed_dim, embed_dim), ("k", keys, self.kdim), ("v", keys, self.vdim)):
             weight = nn.Parameter(torch.empty(height, width, **made)) if apart else None
             self.register_parameter(f"{name}_proj_weight", weight)
-        self.in_proj_bias = nn.Parameter(torch.empty(rows, **made)) if bias else None
+        self.register_parameter("in_proj_bias", nn.Parameter(torch.empty(rows, **made)) if bias else None)
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias, **made)
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:

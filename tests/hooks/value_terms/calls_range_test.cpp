@@ -13,7 +13,8 @@ namespace attune::test {
 
 TEST_CASE("value term: every call, range") {
   auto const report = testing::check_forward(
-      term_range(), {.batch = 2, .queries = 40, .keys = 75, .width = 8, .value_width = value_width, .gate_width = 4}, 1);
+      term_range(), {.batch = 2, .queries = 40, .keys = 75, .width = 8, .value_width = value_width, .gate_width = 4},
+      1);
   std::ostringstream text;
   text << report;
   INFO(text.str());

@@ -13,7 +13,8 @@ namespace attune::test {
 
 TEST_CASE("value term: gradients, candidates") {
   auto const report = testing::check_gradients(
-      term_candidates(), {.batch = 1, .queries = 3, .keys = 5, .width = 3, .value_width = value_width, .gate_width = 2}, 1);
+      term_candidates(), {.batch = 1, .queries = 3, .keys = 5, .width = 3, .value_width = value_width, .gate_width = 2},
+      1);
   std::ostringstream text;
   text << report;
   INFO(text.str());

@@ -123,9 +123,7 @@ ATTUNE_NOINLINE void add_decode_term(Term const& term, decode_place const& at, k
   table const& x = term.vectors;
   for (index_t r = 0; r < at.rows; ++r) {
     index_t const position = at.query_of(r) + at.p->offset_of(at.b), head = at.head_of(r);
-    auto const row_of = [&](index_t j) {
-      return contraction::tables::vectors::row(term, position - (keys.first + j));
-    };
+    auto const row_of = [&](index_t j) { return contraction::tables::vectors::row(term, position - (keys.first + j)); };
     for (std::uint64_t rest = seen[r]; rest != 0;) {
       index_t const row = row_of(std::countr_zero(rest));
       T weight(0);

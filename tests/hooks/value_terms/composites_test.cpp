@@ -125,8 +125,8 @@ TEST_CASE("value terms: keys and values of 8 bits") {
   auto k = x.wide_k, v = x.wide_v;
   for (double& n : k) n *= 0.5;
   for (double& n : v) n *= 2;
-  auto const exact = numbers_of(
-      forward(reference<double>{}, op, stored<float>::in<any_tensor>(op, floats.wide_q, k, v)));
+  auto const exact =
+      numbers_of(forward(reference<double>{}, op, stored<float>::in<any_tensor>(op, floats.wide_q, k, v)));
   std::vector<float> out(exact.size());
   forward(cpu_float8_cache<E>{}, op, in, {.out = tensor<float>(out, rows)});
   CHECK(distance(out, exact) < 1e-5);

@@ -36,14 +36,18 @@ template <class P>
 concept HoldsVectors = requires(P const& p) {
   { p.vectors } -> std::convertible_to<table const&>;
 };
+namespace detail {
 template <class P>
-concept ListsVectors = [] {
-  return std::apply(
-      [](auto const&... x) {
-        return (false || ... || (x.member == &P::vectors && x.use == table_use::contraction)) && sizeof...(x) == 1;
-      },
-      tables_of<P>());
-}();
+constexpr bool lists_vectors_alone() {
+  constexpr auto all = tables_of<P>();
+  if constexpr (std::tuple_size_v<decltype(tables_of<P>())> == 1)
+    return std::get<0>(all).member == &P::vectors && std::get<0>(all).use == table_use::contraction;
+  else
+    return false;
+}
+}  // namespace detail
+template <class P>
+concept ListsVectors = attune::detail::lists_vectors_alone<P>();
 template <class P>
 concept IndexesDistances = requires(P const& p, index_t distance) {
   { p.index(distance) } -> std::integral;

@@ -15,7 +15,8 @@ namespace attune::value_term {
 /// Recovers: no value term at vectors = 0.
 /// Requires: table vectors (1|B, 1|H, 2 M + 1, Dv).
 /// Axioms:   shift invariant in positions; constant beyond M. Masses, lse and weights do not change.
-/// Numerics: the weights of keys with the same row are summed before they multiply it.
+/// Numerics: on the CPU the weights of keys with the same row are summed before they multiply it. Values and vectors
+///           are two sums there: the gradient by the score of a row's only key is a rounding error, not exactly 0.
 /// Cost:     for each block of 64 keys one product with the different rows that it meets: one row beyond M.
 /// Backends: all, except tensor cores.
 /// Source:   Shaw et al. 2018, "Self-attention with relative position representations" (arXiv 1803.02155): a^V.

@@ -121,6 +121,33 @@ TEST_CASE("value terms: values that a row does not see may be NaN") {
   CHECK(poison);
 }
 
+TEST_CASE("value terms: logits of -inf give a row of 0, a NaN in a query spoils its own row alone") {
+  problem p;
+  vectors_of_term const x({1, heads, 5, value_width});
+  auto const clean = p.run(periodic_term{x}, mask::causal{});
+  index_t const spoiled = 33;
+  for (index_t h = 0; h < heads; ++h) p.q[std::size_t((h * queries + spoiled) * width)] = float(nan);
+  auto const got = p.run(periodic_term{x}, mask::causal{});
+  bool same = true, poison = true;
+  for (std::size_t n = 0; n < got.out.size(); ++n)
+    if (index_t(n) / value_width % queries == spoiled)
+      poison = poison && std::isnan(got.out[n]) && std::isnan(got.decoded[n]);
+    else
+      same = same && got.out[n] == clean.out[n] && got.decoded[n] == clean.decoded[n];
+  CHECK(same);
+  CHECK(poison);
+
+  auto const op = attention(kernel::key_bias{}, periodic_term{x});
+  numbers const off(std::size_t(heads * keys), float(-inf));
+  inputs<std::remove_const_t<decltype(op)>, view> const in{.v = view(p.v, of_values),
+                                                           .key_bias = view(off, {1, heads, keys, 1})};
+  numbers out(p.d.size(), 7.0f), decoded(p.d.size(), 7.0f);
+  forward(cpu{2}, op, in, {.out = tensor<float>(out, of_out)});
+  decode(cpu{2}, op, in, {.out = tensor<float>(decoded, of_out)});
+  CHECK(out == numbers(p.d.size(), 0.0f));
+  CHECK(decoded == out);
+}
+
 /// Needs a row for each distance.
 struct exact_distance {
   static constexpr auto role = policy_role::value_term;

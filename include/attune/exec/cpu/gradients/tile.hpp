@@ -168,7 +168,7 @@ struct gradient_tile {
   /// gain[key][query] = <do, v> for a block of keys, whose gated values begin with key `first`; v with the numbers of
   /// the pair.
   template <class Memory>
-  void gains(T* gain, seen_block const& s, Memory const& memory, index_t first) const {
+  ATTUNE_INLINE void gains(T* gain, seen_block const& s, Memory const& memory, index_t first) const {
     cotangents_of_tile::gains(gain, d_out, packed_out, rows, call->in, s, memory, first);
     pair_values<T, Arch, Op>::add_gains(rows, {s.first, s.n}, d_out, gain);
   }

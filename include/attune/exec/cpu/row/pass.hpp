@@ -159,8 +159,7 @@ struct pair_values {
   static void pull(tile const& t, key_block_place const& keys, T const* weights, T const* d_out,
                    gradient_sinks<T> const& to) {
     if constexpr (Op::has_value_term)
-      pull_term<T, Arch>(t.op->value_term, t.place(), keys, weights, d_out, t.count,
-                         to.sum_of(t.op->value_term.vectors));
+      pull_term<T, Arch>(t.op->value_term, t.place(), keys, weights, d_out, to.sum_of(t.op->value_term.vectors));
   }
   /// In decode: the same as `add`. weights: [row][key]; sum: [row][step]. seen[r]: a bit for each key that row r sees.
   static void add_decoded(Op const& op, decode_place const& at, key_block_place const& keys, T const* weights,

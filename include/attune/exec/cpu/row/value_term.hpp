@@ -14,6 +14,7 @@
 #include <attune/exec/cpu/contraction/distance.hpp>
 #include <attune/exec/cpu/contraction/sinks.hpp>
 #include <attune/exec/cpu/products/few_rows.hpp>
+#include <attune/exec/cpu/products/lanes.hpp>
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/row/bind.hpp>
 #include <attune/exec/value_term.hpp>
@@ -47,10 +48,20 @@ struct met_rows {
     std::fill_n(to, count * queries, T(0));
     for (index_t j = 0; j < keys; ++j) {
       index_t const first = of_pair(j, 0);
-      if (first == of_pair(j, queries - 1))  // neighbors alike: so are all lanes
+      if (first == of_pair(j, queries - 1))  // the first and the last lane read one row, and so do those between
         for (index_t l = 0; l < queries; ++l) to[first * queries + l] += weights[j * queries + l];
       else
         for (index_t l = 0; l < queries; ++l) to[of_pair(j, l) * queries + l] += weights[j * queries + l];
+    }
+  }
+  /// to[key][lane] += from[number of the pair's row][lane].
+  void spread(T* ATTUNE_RESTRICT to, T const* ATTUNE_RESTRICT from) const {
+    for (index_t j = 0; j < keys; ++j) {
+      index_t const first = of_pair(j, 0);
+      if (first == of_pair(j, queries - 1))
+        for (index_t l = 0; l < queries; ++l) to[j * queries + l] += from[first * queries + l];
+      else
+        for (index_t l = 0; l < queries; ++l) to[j * queries + l] += from[of_pair(j, l) * queries + l];
     }
   }
   /// Calls use(first feature, features, rows of the table from that feature on, [number][some]) a few features at a
@@ -92,25 +103,34 @@ ATTUNE_NOINLINE void add_gains_of_term(Term const& term, table const& x, tile_pl
     contract<T, Arch>(part, copy, rows::some, d_out + first * queries, features, met.count);
     for (index_t n = 0; n < met.count * queries; ++n) products[n] += part[n];
   });
-  for (index_t j = 0; j < keys.n; ++j)
-    for (index_t l = 0; l < queries; ++l) gain[j * queries + l] += products[met.of_pair(j, l) * queries + l];
+  met.spread(gain, products);
 }
-/// dt[row of the pair] += sum of weights[key][lane] do over the first `lanes` lanes. A weight of 0 adds nothing.
+/// dt[row of the pair] += sum of weights[key][lane] do. A weight of 0 adds nothing: lanes past the last query have it.
 template <class T, class Arch, class Term>
 ATTUNE_NOINLINE void pull_term(Term const& term, tile_place const& at, key_block_place const& keys, T const* weights,
-                               T const* d_out, index_t lanes, gradient_array<double>& to) {
+                               T const* d_out, gradient_array<double>& to) {
   using rows = met_rows<T, Arch>;
+  using batch = typename tiling<T, Arch>::batch;
+  constexpr index_t lanes = tiling<T, Arch>::lanes;
   rows const met(term, at, keys);
-  alignas(64) T sorted[std::size_t(rows::most * rows::queries)];
+  alignas(64) T sorted[std::size_t(rows::most * rows::queries)], sums[std::size_t(lanes)];
   met.sort(sorted, weights);
+  batch const zero(T(0));
   for (index_t n = 0; n < met.count; ++n) {
     T const* const w = sorted + n * rows::queries;
-    if (std::all_of(w, w + lanes, [](T const& x) { return x == T(0); })) continue;
-    for (index_t d = 0; d < term.vectors.columns(); ++d) {
-      T sum(0);
-      for (index_t l = 0; l < lanes; ++l)
-        if (w[l] != T(0)) sum += w[l] * d_out[d * rows::queries + l];
-      to(0, 0, met.row[n], d) += double(sum);
+    if (std::all_of(w, w + rows::queries, [](T const& x) { return x == T(0); })) continue;
+    for (index_t first = 0; first < term.vectors.columns(); first += lanes) {
+      index_t const features = (std::min)(lanes, term.vectors.columns() - first);
+      batch products[std::size_t(lanes)];
+      for (index_t d = 0; d < lanes; ++d) {
+        products[d] = zero;
+        for (index_t l = 0; d < features && l < rows::queries; l += lanes) {
+          batch const x = batch::load_aligned(w + l), y = batch::load_aligned(d_out + (first + d) * rows::queries + l);
+          products[d] = products[d] + math::select(x == zero, zero, batch(x * y));
+        }
+      }
+      sums_of_vectors<1, int(lanes)>(products).store_aligned(sums);
+      for (index_t d = 0; d < features; ++d) to(0, 0, met.row[n], first + d) += double(sums[d]);
     }
   }
 }

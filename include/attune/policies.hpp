@@ -64,3 +64,4 @@
 #include <attune/policies/normalizer/sink.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
 #include <attune/policies/normalizer/top_k.hpp>
+#include <attune/policies/value_term/relative.hpp>

@@ -17,6 +17,11 @@ TEST_CASE("cuda: GOAT, Fourier") {
 TEST_CASE("cuda: relative bias") {
   check_parity_of<float, true>([](auto& learned) { return relative_bias_attention(learned(4, 33, 1), visible()); });
 }
+TEST_CASE("cuda: relative values") {
+  check_parity_of<float, true>([](auto& learned) {
+    return attention(kernel::dot_product{}, value_term::relative{learned(4, 33, 70)}, visible());
+  });
+}
 TEST_CASE("cuda: T5") {
   check_parity_of<float, true>([](auto& learned) { return t5_attention({learned(4, 32, 1)}, visible()); });
 }

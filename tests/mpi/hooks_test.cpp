@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // Every hook over ranks, forward and backward: tables by distance and by entry, numbers per pair and per key, rotary
-// angles, weight gates, offsets, masks over arrays, keys with the same extreme logit, a user's normalizer.
+// angles, weight gates, value terms, offsets, masks over arrays, keys with the same extreme logit, a user's normalizer.
 #include "compare.hpp"
 
 using namespace attune;
@@ -41,6 +41,13 @@ TEST_CASE("mpi hooks: ALiBi, a bias table by distance, dropout") {
                            attention(kernel::dot_product{} + kernel::alibi{tensor<double const>(slopes, {1, 4, 1, 1})} +
                                          kernel::relative_bias{tensor<double const>(values, {1, 1, 19, 1})},
                                      gate::dropout{.rate = 0.3, .seed = 7}, mask::causal{}),
+                           70, 100);
+}
+TEST_CASE("mpi hooks: vectors of the distance, added to values") {
+  static auto const vectors = ramp(4 * 9 * 13, -0.6, 0.17);
+  compare_with_one_process("value_term",
+                           attention(kernel::dot_product{}, gate::dropout{.rate = 0.3, .seed = 7}, mask::causal{},
+                                     value_term::relative{tensor<double const>(vectors, {1, 4, 9, 13})}),
                            70, 100);
 }
 TEST_CASE("mpi hooks: rotary angles, keys turned by the ranks that compute") {

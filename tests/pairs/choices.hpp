@@ -208,6 +208,8 @@ inline mask::block_sparse drawn_blocks(drawn_call& c) {
   CHOICE(adjusted_detached, (normalizer::self_adjusted<adjusted_form::with_zero, adjusted_ends::detached>{})) \
   CHOICE(no_value_gate, gate::no_value_factor{}) \
   CHOICE(value_sigmoid, gate::sigmoid_value{}) \
+  CHOICE(no_value_term, value_term::none{}) \
+  CHOICE(relative_values, value_term::relative{c.drawn_table(5, c.value_width)}) \
   CHOICE(no_output_gate, gate::no_output_factor{}) \
   CHOICE(output_sigmoid, gate::sigmoid_output{}) \
   CHOICE(causal, mask::causal{}) \

@@ -35,7 +35,8 @@ using operator_of_two = attention_operator<
     picked<policy_role::gate, gate::none, P, Q>, picked<policy_role::normalizer, normalizer::softmax, P, Q>,
     picked<policy_role::value_gate, gate::no_value_factor, P, Q>,
     picked<policy_role::output_gate, gate::no_output_factor, P, Q>, picked<policy_role::mask, mask::none, P, Q>,
-    picked<policy_role::weight_gate, gate::no_weight_factor, P, Q>>;
+    picked<policy_role::weight_gate, gate::no_weight_factor, P, Q>,
+    picked<policy_role::value_term, value_term::none, P, Q>>;
 
 template <class P, class Q>
 constexpr composition composition_of() {

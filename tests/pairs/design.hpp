@@ -11,17 +11,17 @@
 
 // clang-format off: a line, an operator
 #define ATTUNE_PAIRS_DESIGN(ROW) \
-  ROW(1, cpu_float, bias, spatial_prior, tupe, scalar_sort, key_bias, transformer_xl, bent_map, ssmax, given_gate, weight_sigmoid, crowded, output_sigmoid, sink_window) \
-  ROW(2, thrust_double, cope, learned_keys, tupe, given_scores, spatial_prior, scalar_sort, softcap, softplus_gate, weight_decay, crowded_unshifted, value_sigmoid, bounded_predicate) \
-  ROW(3, float8_cache, relative_bias, fourier_prior, tupe, bilinear, rotary, bias_by_pair, bent_map, margin, softplus_gate, dropout, counted, output_sigmoid, lengths) \
+  ROW(1, cpu_float, bias, spatial_prior, tupe, scalar_sort, key_bias, transformer_xl, bent_map, ssmax, given_gate, weight_sigmoid, crowded, output_sigmoid, relative_values, sink_window) \
+  ROW(2, thrust_double, cope, learned_keys, tupe, given_scores, spatial_prior, scalar_sort, softcap, softplus_gate, weight_decay, crowded_unshifted, value_sigmoid, relative_values, bounded_predicate) \
+  ROW(3, float8_cache, relative_bias, fourier_prior, tupe, bilinear, rotary, bias_by_pair, bent_map, margin, softplus_gate, dropout, counted, output_sigmoid, relative_values, lengths) \
   ROW(4, cpu_bfloat16, warped, by_pair, l2, spatial_prior, fading, gatv2, bent_map, margin, crowded, output_sigmoid, bounded_predicate) \
-  ROW(5, cpu_float16, spatial_prior, elliptical, elementwise, cauchy, learned_keys, tupe, bent_map, decay_gate, weight_sigmoid, adjusted, output_sigmoid, lengths) \
-  ROW(6, thrust_double, later_count, given_scores, transformer_xl, key_bias, cope, bias, softcap, margin, given_gate, retention, value_sigmoid, output_sigmoid, lengths) \
-  ROW(7, cpu_float, earlier_count_with_own, earlier_count, learned_keys, elementwise, transformer_xl, rotary, softcap, ssmax, given_gate, dropout, softmax, value_sigmoid, bounded_predicate) \
-  ROW(8, cpu_bfloat16, l2, gatv2, fading, tupe, by_pair, warped, bent_map, decay_gate, weight_sigmoid, top_3, value_sigmoid, blocks) \
-  ROW(9, cpu_float, fourier_prior, bias, given_scores, key_bias, bilinear, learned_keys, bent_map, weight_decay, adjusted_detached, bounded_predicate) \
+  ROW(5, cpu_float16, spatial_prior, elliptical, elementwise, cauchy, learned_keys, tupe, bent_map, decay_gate, weight_sigmoid, adjusted, output_sigmoid, relative_values, lengths) \
+  ROW(6, thrust_double, later_count, given_scores, transformer_xl, key_bias, cope, bias, softcap, margin, given_gate, retention, value_sigmoid, output_sigmoid, relative_values, lengths) \
+  ROW(7, cpu_float, earlier_count_with_own, earlier_count, learned_keys, elementwise, transformer_xl, rotary, softcap, ssmax, given_gate, dropout, softmax, value_sigmoid, relative_values, bounded_predicate) \
+  ROW(8, cpu_bfloat16, l2, gatv2, fading, tupe, by_pair, warped, bent_map, decay_gate, weight_sigmoid, top_3, value_sigmoid, relative_values, blocks) \
+  ROW(9, cpu_float, fourier_prior, bias, given_scores, key_bias, bilinear, learned_keys, bent_map, weight_decay, adjusted_detached, relative_values, bounded_predicate) \
   ROW(10, cpu_float16, relative_bias, cope, elliptical, later_count, bias_by_pair, cauchy, ssmax, dropout, crowded, value_sigmoid, blocks) \
-  ROW(11, thrust_double, bias_by_pair, bilinear, relative_bias, fourier_prior, scalar_sort, spatial_prior, bent_map, given_gate, dropout, sparsemax, value_sigmoid, output_sigmoid, bounded_predicate) \
+  ROW(11, thrust_double, bias_by_pair, bilinear, relative_bias, fourier_prior, scalar_sort, spatial_prior, bent_map, given_gate, dropout, sparsemax, value_sigmoid, output_sigmoid, relative_values, bounded_predicate) \
   ROW(12, thrust_double, elementwise, given_scores, earlier_count_with_own, warped, fading, earlier_count, ssmax, decay_gate, weight_decay, counted, output_sigmoid, causal_lengths) \
   ROW(13, float8_cache, by_pair, spatial_prior, learned_keys, transformer_xl, rotary, gatv2, softcap, margin, decay_gate, adjusted_detached, causal_or_lengths) \
   ROW(14, cpu_float, key_bias, by_pair, cauchy, elliptical, l2, gatv2, bent_map, margin, given_gate, weight_decay, retention, lengths) \
@@ -46,7 +46,7 @@
   ROW(33, thrust_double, bilinear, fading, bias_by_pair, elementwise, elliptical, by_pair, margin, given_gate, adjusted_detached, value_sigmoid, causal) \
   ROW(34, cpu_float, bias, bias_by_pair, given_scores, elementwise, warped, fourier_prior, softcap, softmax, output_sigmoid, sink_window) \
   ROW(35, cpu_float, key_bias, learned_keys, rotary, l2, fading, bias, softcap, ssmax, dropout, counted, predicate) \
-  ROW(36, cpu_bfloat16, fourier_prior, bilinear, elementwise, rotary, by_pair, l2, bent_map, adjusted, sink_window) \
+  ROW(36, cpu_bfloat16, fourier_prior, bilinear, elementwise, rotary, by_pair, l2, bent_map, adjusted, relative_values, sink_window) \
   ROW(37, cpu_float16, earlier_count_with_own, l2, by_pair, scalar_sort, elliptical, earlier_count, margin, weight_decay, counted, value_sigmoid, blocks) \
   ROW(38, cpu_bfloat16, warped, later_count, learned_keys, cauchy, rotary, ssmax, dropout, retention, causal_lengths) \
   ROW(39, float8_cache, rotary, warped, gatv2, cauchy, ssmax, decay_gate, dropout, sparsemax, value_sigmoid, output_sigmoid, lengths) \

@@ -178,6 +178,9 @@ names features_of() {
       to.insert("no value gate");
     else
       to.insert({"value gate", "input value_gate"});
+  } else if constexpr (P::role == policy_role::value_term) {
+    detail::add_lists<P>(to);
+    to.insert(std::is_same_v<P, value_term::none> ? "no value term" : "value term");
   } else if constexpr (P::role == policy_role::output_gate) {
     if constexpr (std::is_same_v<P, gate::no_output_factor>)
       to.insert("no output gate");
@@ -214,7 +217,8 @@ names features_of_operator() {
        {features_of<typename Op::kernel_policy>(), features_of<typename Op::length_scale_policy>(),
         features_of<typename Op::gate_policy>(), features_of<typename Op::weight_gate_policy>(),
         features_of<typename Op::normalizer_policy>(), features_of<typename Op::value_gate_policy>(),
-        features_of<typename Op::output_gate_policy>(), features_of<typename Op::mask_policy>()})
+        features_of<typename Op::value_term_policy>(), features_of<typename Op::output_gate_policy>(),
+        features_of<typename Op::mask_policy>()})
     to.insert(some.begin(), some.end());
   return to;
 }

@@ -47,6 +47,7 @@ static policy_text const all[] = {
     {"gate", "sigmoid_value", "v σ(x), before the value sum", "", "`.value_gate`", "no gate as x → ∞", "none", "Gated Sparse Attention"},
     {"gate", "sigmoid_output", "o σ(x), after the ground value is added", "", "`.output_gate`, elementwise or headwise", "no gate as x → ∞", "none", "Affine-Scaled, eq. 4, 5"},
     {"gate", "dropout", "w f: f = 0 where u < rate, else 1/(1 − rate), after the normalizer", "`rate` in [0, 1), `seed`", "", "no gate at rate 0", "none", "Srivastava 2014"},
+    {"value_term", "relative", "v + t[n], n = clamp(j − i − offset, −M, M) + M", "table `vectors`, 2 M + 1 rows", "", "no value term at t = 0", "none", "Shaw 2018"},
     {"normalizer", "softmax", "e^a / Σ e^a", "", "", "", "O(1): (m, z, Σ)", "all"},
     {"normalizer", "off_by_one", "e^a / (1 + Σ e^a)", "", "", "softmax as logits grow; `sink` at t = 0", "O(1)", "Affine-Scaled, eq. 2"},
     {"normalizer", "valued_off_by_one", "e^a / (1 + Σ e^a); the rest weights v0", "", "`.v0`", "softmax as logits grow; `sink` at t = 0", "O(1)", "Affine-Scaled, eq. 2"},

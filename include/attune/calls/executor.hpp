@@ -40,10 +40,11 @@ struct offer {
       extremes = false,        ///< normalizers of family range_weighted: self-adjusted attention
       ordered_sums = false,    ///< contractions that are sums over the keys before or after a key
       value_gates = false,     ///< gates of values
-      pair_inputs = false;     ///< inputs with a number for each pair of a query and a key
+      pair_inputs = false,     ///< inputs with a number for each pair of a query and a key
+      pair_values = false;     ///< value terms: keys that add other numbers to the value sums of other queries
 };
 /// Everything.
-inline constexpr offer every_operator{true, true, true, true, true, true, true, true};
+inline constexpr offer every_operator{true, true, true, true, true, true, true, true, true};
 /// An offer without some kinds of operators.
 template <class... Kind>
 constexpr offer without(offer x, Kind offer::*... kinds) {
@@ -109,7 +110,7 @@ constexpr bool accepts_operator(offer const& x) {
   return x.operators && (x.candidate_sets || Op::normalizer_is.family != row_family::sparse_support) &&
          (x.extremes || Op::normalizer_is.family != row_family::range_weighted) &&
          (x.ordered_sums || !has_ordered_sums<Op>) && (x.value_gates || !Op::has_value_gate) &&
-         (x.pair_inputs || !detail::reads_pairs<Op>());
+         (x.pair_inputs || !detail::reads_pairs<Op>()) && (x.pair_values || !Op::has_pair_values);
 }
 template <class Op>
 struct accepts {
@@ -157,6 +158,9 @@ constexpr bool require_offer() {
     static_assert(x.pair_inputs || !detail::reads_pairs<Op>(),
                   "attune: this call (Call) of this executor (Exec) does not read scores, gates and biases given for "
                   "each pair: use another executor (Instead)");
+    static_assert(x.pair_values || !Op::has_pair_values,
+                  "attune: this call (Call) of this executor (Exec) takes no value terms, which add a vector of the "
+                  "distance to each value: use another executor (Instead)");
   }
   return accepts<Op>::by(x);
 }

@@ -135,7 +135,9 @@ class gradient_underflow {
   }
   template <class Bound>
   double gated(Bound const& plain, std::size_t n, index_t c) const {
-    return weighed(factor(n), attune::detail::gated_value<double>(in_, plain, b_, v_head_, seen_.keys[n], c));
+    lift<double> const numbers{};
+    attune::detail::reference_contraction<double, Op, view> const contract{op_, in_, p_, numbers};
+    return weighed(factor(n), attune::detail::value_of_pair(contract, plain, b_, h_, i_, v_head_, seen_.keys[n], c));
   }
   /// The size of what multiplies the weight of a key.
   double factor(std::size_t n) const { return std::fabs(factors_[n].factor.value); }
@@ -211,9 +213,12 @@ class gradient_underflow {
   void pull_values([[maybe_unused]] Moving const& f, std::size_t n, double weight) {
     index_t const j = seen_.keys[n];
     double const lost = weighed(factor(n), loss_.of_mass) + weighed(weight, loss_.of_sum) + step_;
+    lift<rounded> const numbers{};
+    attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
     for (index_t c = 0; c < p_.value_width; ++c) {
       double const by_out = by_out_[std::size_t(c)],
                    move_lost = weighed(by_out, lost) + weighed(weight, by_out_lost_[std::size_t(c)]);
+      attune::detail::pull_terms_of_pair(contract, to_, b_, h_, i_, j, c, rounded(move_lost));
       if constexpr (Op::has_value_gate) {
         D const factor =
             f.value_gate.factor(D::variable(attune::detail::read<double>(in_.value_gate, b_, v_head_, j, c), 0));

@@ -18,6 +18,7 @@
 #include <attune/core/storage.hpp>
 #include <attune/exec/problem_shape.hpp>
 #include <attune/exec/terms.hpp>
+#include <attune/exec/value_term.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/listing.hpp>
 
@@ -309,6 +310,10 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   check_masses(function, op, p, where);
   if constexpr (checks_itself<typename Op::weight_gate_policy>) (op.weight_gate.check)(function);
+  if constexpr (Op::has_value_term) {
+    check_width_of_term(function, op, p);
+    check_contraction(function, vectors_by_distance{}, op.value_term, all.tables, op.mask, p, where);
+  }
   return p;
 }
 

@@ -4,8 +4,8 @@
 //   op = attention(kernel, length_scale, gate, normalizer, mask)      in any order; roles tell them apart
 //
 // The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> weight gate
-//                             -> value gate -> value sum -> ground value -> output gate
-// Only the kernel is required. The defaults are no length scale, no gates, softmax and every key visible.
+//                             -> value gate -> value term -> value sum -> ground value -> output gate
+// Only the kernel is required. The defaults are no length scale, gates or value term, softmax and every key visible.
 #pragma once
 
 #include <attune/core/lse.hpp>
@@ -20,6 +20,7 @@
 #include <attune/policies/mask/none.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
 #include <attune/policies/probe.hpp>
+#include <attune/policies/value_term/none.hpp>
 
 namespace attune {
 
@@ -62,7 +63,7 @@ struct bound_attention {
 
 /// An attention operator: policies and a mask, held by value.
 template <class Kernel, class LengthScale, class Gate, class Normalizer, class ValueGate, class OutputGate, class Mask,
-          class WeightGate = gate::no_weight_factor>
+          class WeightGate = gate::no_weight_factor, class ValueTerm = value_term::none>
 struct attention_operator {
   using kernel_policy = Kernel;             ///< type of `kernel`
   using length_scale_policy = LengthScale;  ///< type of `length_scale`
@@ -72,6 +73,10 @@ struct attention_operator {
   using output_gate_policy = OutputGate;    ///< type of `output_gate`
   using mask_policy = Mask;                 ///< type of `mask`
   using weight_gate_policy = WeightGate;    ///< type of `weight_gate`
+  using value_term_policy = ValueTerm;      ///< type of `value_term`
+  /// List of the types of all policies except the mask, in the order of `each_policy`.
+  template <template <class...> class List>
+  using policies = List<Kernel, LengthScale, Gate, Normalizer, WeightGate, ValueGate, OutputGate, ValueTerm>;
 
   Kernel kernel;             ///< contractions to a score
   LengthScale length_scale;  ///< scales scores, for example by log K
@@ -81,6 +86,7 @@ struct attention_operator {
   OutputGate output_gate;    ///< factor of each output
   Mask mask;                 ///< which keys each query sees
   WeightGate weight_gate;    ///< factor of what each key adds to the value sum
+  ValueTerm value_term;      ///< added to each value
 
   /// The contractions that executors compute for every pair, in the order in which pointwise code receives the values.
   using contractions =
@@ -100,8 +106,12 @@ struct attention_operator {
   static constexpr bool has_output_gate = !std::is_same_v<OutputGate, gate::no_output_factor>;
   /// Has a weight gate.
   static constexpr bool has_weight_gate = !std::is_same_v<WeightGate, gate::no_weight_factor>;
+  /// Has a value term.
+  static constexpr bool has_value_term = !std::is_same_v<ValueTerm, value_term::none>;
+  /// A key adds other numbers to the value sums of other queries, apart from its weight.
+  static constexpr bool has_pair_values = has_value_term;
   /// Rows add up values as they are, each times its weight.
-  static constexpr bool has_plain_values = !has_value_gate && !has_weight_gate;
+  static constexpr bool has_plain_values = !has_value_gate && !has_weight_gate && !has_pair_values;
   /// A row has a log-sum-exp and a ground weight only if its masses are summed.
   static constexpr bool has_lse = normalizer_is.divided_by == divisor::sum && !has_threshold;
   /// Rows have an output ground_weight: the normalizer has a ground or a sink.
@@ -126,6 +136,19 @@ struct attention_operator {
   template <int Index, class Bound>
   ATTUNE_HD static constexpr auto const& part(Bound const& bound) {
     return kernel::evaluation<Kernel>::template part<Index>(bound.kernel);
+  }
+
+  /// Calls visit(policy, "kernel.") for every policy except the mask, in the order of the pipeline.
+  template <class Op, class Visit>
+  static constexpr void each_policy(Op& op, Visit const& visit) {
+    visit(op.kernel, "kernel.");
+    visit(op.length_scale, "length_scale.");
+    visit(op.gate, "gate.");
+    visit(op.normalizer, "normalizer.");
+    if constexpr (has_weight_gate) visit(op.weight_gate, "weight_gate.");
+    visit(op.value_gate, "value_gate.");
+    visit(op.output_gate, "output_gate.");
+    if constexpr (has_value_term) visit(op.value_term, "value_term.");
   }
 
   /// Binds every policy to a row. The other policies get the row constant of the length scale.
@@ -189,6 +212,7 @@ constexpr auto attention(P... policies) {
     constexpr int value_gates = count_role<policy_role::value_gate, P...>;
     constexpr int output_gates = count_role<policy_role::output_gate, P...>;
     constexpr int weight_gates = count_role<policy_role::weight_gate, P...>;
+    constexpr int value_terms = count_role<policy_role::value_term, P...>;
     static_assert(kernels != 0, "attune: attention() needs a KernelPolicy, e.g. attune::kernel::dot_product{}");
     static_assert(
         kernels <= 1,
@@ -200,10 +224,11 @@ constexpr auto attention(P... policies) {
     static_assert(value_gates <= 1, "attune: attention() takes one value gate, two were given");
     static_assert(output_gates <= 1, "attune: attention() takes one output gate, two were given");
     static_assert(weight_gates <= 1, "attune: attention() takes one weight gate, two were given");
+    static_assert(value_terms <= 1, "attune: attention() takes one value term, two were given");
     static_assert(length_scales <= 1, "attune: attention() takes one LengthScalePolicy, two were given");
     static_assert(masks <= 1, "attune: attention() takes one mask, two were given: combine them with & or |");
     if constexpr (kernels == 1 && maps == 0 && normalizers <= 1 && gates <= 1 && value_gates <= 1 &&
-                  output_gates <= 1 && weight_gates <= 1 && length_scales <= 1 && masks <= 1) {
+                  output_gates <= 1 && weight_gates <= 1 && value_terms <= 1 && length_scales <= 1 && masks <= 1) {
       auto const k = detail::pick<policy_role::kernel>(0, policies...);
       auto const l = detail::pick<policy_role::length_scale>(length_scale::none{}, policies...);
       auto const g = detail::pick<policy_role::gate>(gate::none{}, policies...);
@@ -212,10 +237,11 @@ constexpr auto attention(P... policies) {
       auto const o = detail::pick<policy_role::output_gate>(gate::no_output_factor{}, policies...);
       auto const m = detail::pick<policy_role::mask>(mask::none{}, policies...);
       auto const w = detail::pick<policy_role::weight_gate>(gate::no_weight_factor{}, policies...);
-      using op = attention_operator<std::remove_const_t<decltype(k)>, std::remove_const_t<decltype(l)>,
-                                    std::remove_const_t<decltype(g)>, std::remove_const_t<decltype(n)>,
-                                    std::remove_const_t<decltype(v)>, std::remove_const_t<decltype(o)>,
-                                    std::remove_const_t<decltype(m)>, std::remove_const_t<decltype(w)>>;
+      auto const t = detail::pick<policy_role::value_term>(value_term::none{}, policies...);
+      using op = attention_operator<
+          std::remove_const_t<decltype(k)>, std::remove_const_t<decltype(l)>, std::remove_const_t<decltype(g)>,
+          std::remove_const_t<decltype(n)>, std::remove_const_t<decltype(v)>, std::remove_const_t<decltype(o)>,
+          std::remove_const_t<decltype(m)>, std::remove_const_t<decltype(w)>, std::remove_const_t<decltype(t)>>;
       using contractions = typename op::contractions;
       static_assert(contraction::has_sources<contractions>(),
                     "attune: an ordered sum adds a contraction of the same kernel: list it before the sum, e.g. "
@@ -232,15 +258,15 @@ constexpr auto attention(P... policies) {
       static_assert(detail::orders_without_entries<op>,
                     "attune: an operator with an ordered sum cannot read tables in bind. See "
                     "docs/reference/policies.md#tables-in-pointwise-code");
-      return detail::numbered(op{k, l, g, n, v, o, m, w});
+      return detail::numbered(op{k, l, g, n, v, o, m, w, t});
     }
   }
 }
 
 /// Which factors and masses the lse of an operator contains.
-template <class K, class L, class G, class N, class V, class O, class M, class W>
-  requires attention_operator<K, L, G, N, V, O, M, W>::has_lse
-constexpr lse_convention lse_convention_of(attention_operator<K, L, G, N, V, O, M, W> const&) {
+template <class K, class L, class G, class N, class... Rest>
+  requires attention_operator<K, L, G, N, Rest...>::has_lse
+constexpr lse_convention lse_convention_of(attention_operator<K, L, G, N, Rest...> const&) {
   return {.scale = true,
           .length_scale = !std::is_same_v<L, length_scale::none>,
           .gate = !std::is_same_v<G, gate::none>,

@@ -57,8 +57,8 @@ template <class A, class B>
 struct count_of<kernel::sum<A, B>> : count_of_all<A, B> {};
 template <class K, class M>
 struct count_of<kernel::mapped<K, M>> : count_of_all<K, M> {};
-template <class K, class L, class G, class N, class V, class O, class M, class W>
-struct count_of<attention_operator<K, L, G, N, V, O, M, W>> : count_of_all<K, L, G, N, W, V, O> {};
+template <class... P>
+struct count_of<attention_operator<P...>> : attention_operator<P...>::template policies<count_of_all> {};
 
 }  // namespace detail
 

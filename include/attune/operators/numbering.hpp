@@ -71,13 +71,7 @@ constexpr void for_each_part(P& policy, Path const& path, Visit const& visit) {
 /// Calls visit(policy, path) for all policies of an operator except the mask, in the order of the pipeline.
 template <class Op, class Path, class Visit>
 constexpr void for_each_policy(Op& op, Path const& path, Visit const& visit) {
-  detail::for_each_part(op.kernel, path + "kernel.", visit);
-  detail::for_each_part(op.length_scale, path + "length_scale.", visit);
-  detail::for_each_part(op.gate, path + "gate.", visit);
-  detail::for_each_part(op.normalizer, path + "normalizer.", visit);
-  if constexpr (Op::has_weight_gate) detail::for_each_part(op.weight_gate, path + "weight_gate.", visit);
-  detail::for_each_part(op.value_gate, path + "value_gate.", visit);
-  detail::for_each_part(op.output_gate, path + "output_gate.", visit);
+  Op::each_policy(op, [&](auto& policy, char const* name) { detail::for_each_part(policy, path + name, visit); });
 }
 
 /// Numbers an operator's parameters and tables.

@@ -4,7 +4,8 @@
 //   detail::complete<P>()    true, or a compile error that names the role and the expected signature
 //
 // The messages behind the concepts. A failed constraint alone gives no message on nvcc and a page of text elsewhere.
-// Users read these texts, so all of them are in this file, basic ones first. Nothing is instantiated after a failure.
+// Users read these texts, so all of them are in this file, basic ones first; the texts of a role with separate rules
+// (role_rules) are in the header of the role. Nothing is instantiated after a failure.
 #pragma once
 
 #include <attune/policies/concepts.hpp>
@@ -84,7 +85,9 @@ constexpr bool complete() {
     static_assert(TriviallyCopyable<P>,
                   "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See "
                   "docs/reference/policies.md");
-    if constexpr (P::role == policy_role::mask) {
+    if constexpr (requires { role_rules<P::role>::template complete<P>(); }) {
+      return role_rules<P::role>::template complete<P>();
+    } else if constexpr (P::role == policy_role::mask) {
       static_assert(
           DeclaresMaskForm<P>,
           "attune: MaskPolicy: declare its form: static constexpr auto form = attune::mask_form::interval; (or "

@@ -102,7 +102,7 @@ void probe_contractions([[maybe_unused]] Bound const& bound, contraction::list<C
 template <class P>
 void probe(P const& policy, row<probe_scalar> const& r) {
   using T = probe_scalar;
-  if constexpr (P::role != policy_role::mask) {
+  if constexpr (P::role != policy_role::mask && BindsARow<P>) {
     [[maybe_unused]] auto const bound = policy.bind(r);
     [[maybe_unused]] T const x;
     if constexpr (P::role == policy_role::kernel || P::role == policy_role::gate) {

@@ -215,8 +215,10 @@ class altered_rows {
     if (!add_plain_values(d, b, h, seen.keys, weights, to.out))
       for (std::size_t n = 0; n < seen.keys.size(); ++n) {
         if (Op::has_threshold && done.weights[n] == T(0)) continue;
+        if (d == defect::positions_ignored) p.set_offset(seen.keys[n] - i);
         for (index_t c = 0; c < p_.value_width; ++c)
-          to.out[std::size_t(c)] = to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
+          to.out[std::size_t(c)] =
+              to.out[std::size_t(c)] + weights[n] * value(d, contract, f, b, h, i, seen.keys[n], c);
       }
     if constexpr (Op::uses(field::v0))
       if (d != defect::ground_value_ignored) {
@@ -273,7 +275,7 @@ class altered_rows {
   bool add_plain_values([[maybe_unused]] defect d, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
                         [[maybe_unused]] std::vector<index_t> const& keys,
                         [[maybe_unused]] std::vector<T> const& weights, [[maybe_unused]] std::vector<T>& out) const {
-    if constexpr (std::is_same_v<T, double> && !Op::has_value_gate) {
+    if constexpr (std::is_same_v<T, double> && !Op::has_value_gate && !Op::has_pair_values) {
       if (reads_other_keys(d) || d == defect::values_one_late || d == defect::values_by_position) return false;
       values_.see(in_.v, b, p_.group(h, p_.value_heads), keys);
       if (!values_.finite()) return false;
@@ -341,7 +343,8 @@ class altered_rows {
   }
 
   template <class T, class Bound>
-  T value(defect d, Bound const& f, index_t b, index_t h, index_t j, index_t c) const {
+  T value(defect d, attune::detail::reference_contraction<T, Op, view> const& contract, Bound const& f, index_t b,
+          index_t h, index_t i, index_t j, index_t c) const {
     index_t head = d == defect::heads_interleaved ? h % p_.value_heads : p_.group(h, p_.value_heads);
     if (d == defect::key_head_plus_one) head = (head + 1) % p_.value_heads;
     if (d == defect::batch_plus_one) b = (b + 1) % p_.batch;
@@ -353,7 +356,7 @@ class altered_rows {
       j = place % p_.keys;
     }
     if (d == defect::value_gate_ignored) return attune::detail::read<T>(in_.v, b, head, j, c);
-    return attune::detail::gated_value<T>(in_, f, b, head, j, c);
+    return attune::detail::value_of_pair(contract, f, b, h, i, head, j, c);
   }
 
   static void round_weights(std::vector<double>& w, storage to) {

@@ -92,9 +92,11 @@ class row_reader {
       values_.fill(std::size_t(p_.value_width), seen_.keys.size(), [&](std::size_t n, std::size_t d) {
         index_t const j = seen_.keys[n];
         if (n != of) gate = attune::detail::gate_of_key(contract, f, b_, h_, i_, j), of = n;
-        rounded const v = gate(attune::detail::gated_value<rounded>(in_, f, b_, head, j, index_t(d)));
+        rounded const v = gate(attune::detail::value_of_pair(contract, f, b_, h_, i_, head, j, index_t(d)));
         value_errors_.push_back(eps_ * v.total() +
                                 lost * magnitude(in_.v(b_, head, j, index_t(d))) * magnitude(gate.factor.size));
+        if constexpr (Op::has_pair_values)  // two sums, whose terms may cancel in v
+          value_errors_.back() += eps_ * double(seen_.keys.size()) * (v.size - magnitude(v.value)) + lost * v.size;
         return v.value;
       });
     }

@@ -23,8 +23,8 @@ struct engine {};
 /// The calls of cuda<E>. Saved rows lie in memory of the device.
 inline constexpr call_table offers = [] {
   call_table x;
-  x.forward = x.forward_and_save =
-      without(every_operator, &offer::folds, &offer::mixtures, &offer::candidate_sets, &offer::ordered_sums);
+  x.forward = x.forward_and_save = without(every_operator, &offer::folds, &offer::mixtures, &offer::candidate_sets,
+                                           &offer::ordered_sums, &offer::pair_values);
   x.results = result_place::memory;
   return x;
 }();

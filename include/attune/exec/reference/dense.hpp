@@ -81,13 +81,13 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
     to.weights(slot, j) = done.weights[n];
     if (Op::has_threshold && scalar<T>::all(done.weights[n] == T(0))) continue;  // outside the support: never read
     T const w = gate_of_key(contract, f, b, h, i, j)(done.weights[n]);
-    if constexpr (!Op::has_value_gate && std::is_same_v<View, any_tensor>)
+    if constexpr (!Op::has_value_gate && !Op::has_pair_values && std::is_same_v<View, any_tensor>)
       in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
         for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + w * T(v[d * step]);
       });
     else
       for (index_t d = 0; d < p.value_width; ++d)
-        to.out(slot, d) = to.out(slot, d) + w * gated_value<T>(in, f, b, v_head, j, d);
+        to.out(slot, d) = to.out(slot, d) + w * value_of_pair(contract, f, b, h, i, v_head, j, d);
   }
   if constexpr (Op::uses(field::v0)) {
     for (index_t d = 0; d < p.value_width; ++d)

@@ -11,6 +11,7 @@
 
 #include <attune/exec/reference/compensated.hpp>
 #include <attune/exec/reference/contractions/ordered.hpp>
+#include <attune/exec/reference/value_term.hpp>
 #include <attune/exec/reference/weight_gate.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/candidates.hpp>
@@ -151,6 +152,25 @@ T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index
     return v * f.value_gate.factor(read_shared<T>(in.value_gate, b, v_head, j, d));
   else
     return v;
+}
+
+/// The number that key j adds to feature d of the value sum of query i, for a weight of 1: its gated value, and the
+/// terms of the pair. v_head: the head of v.
+template <class T, class Op, class View, class Bound>
+T value_of_pair(reference_contraction<T, Op, View> const& contract, Bound const& f, index_t b, index_t h,
+                [[maybe_unused]] index_t i, index_t v_head, index_t j, index_t d) {
+  T const v = gated_value<T>(contract.in, f, b, v_head, j, d);
+  if constexpr (Op::has_pair_values)
+    return v + term_of_pair(contract, b, h, i, j, d);
+  else
+    return v;
+}
+/// Passes the gradient `move` by that number on to the terms of the pair.
+template <class T, class Op, class View, class To>
+void pull_terms_of_pair([[maybe_unused]] reference_contraction<T, Op, View> const& contract, [[maybe_unused]] To& to,
+                        [[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] index_t i,
+                        [[maybe_unused]] index_t j, [[maybe_unused]] index_t d, [[maybe_unused]] T const& move) {
+  if constexpr (Op::has_pair_values) pull_term_of_pair(contract, to, b, h, i, j, d, move);
 }
 
 /// The factor of out_d.

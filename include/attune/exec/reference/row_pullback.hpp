@@ -132,8 +132,7 @@ class row_pullback {
       if constexpr (Op::has_output_gate) {
         T out(0);
         for (std::size_t n = 0; n < seen_.keys.size(); ++n)
-          if (!outside_support(w, n))
-            out = out + factors_[n](w.weights[n]) * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+          if (!outside_support(w, n)) out = out + factors_[n](w.weights[n]) * value(f, n, c);
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
         D const factor = moving.output_gate.factor(D::variable(read_shared<T>(in_.output_gate, b_, h_, i_, at), 0));
@@ -146,8 +145,7 @@ class row_pullback {
     }
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
       if (outside_support(w, n)) continue;
-      for (index_t c = 0; c < p_.value_width; ++c)
-        gains_[n] = gains_[n] + by_out_[std::size_t(c)] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+      for (index_t c = 0; c < p_.value_width; ++c) gains_[n] = gains_[n] + by_out_[std::size_t(c)] * value(f, n, c);
       by_weight_[n] = factors_[n](gains_[n]);
     }
     if constexpr (Op::uses(field::v0))
@@ -326,10 +324,18 @@ class row_pullback {
           by_parameter_[std::size_t(s)] + chained(gain, factor.tangent[first_parameter + s]);
   }
   T ground_value(index_t c) const { return read_shared<T>(in_.v0, b_, h_, i_, c); }
+  /// The number that key n adds to feature c of the value sum, for a weight of 1.
+  template <class Bound>
+  T value(Bound const& f, std::size_t n, index_t c) const {
+    reference_contraction<T, Op, View> const contract{op_, in_, p_, numbers_};
+    return value_of_pair(contract, f, b_, h_, i_, v_head_, seen_.keys[n], c);
+  }
   template <class Bound>
   void pull_value([[maybe_unused]] Bound const& f, T const& weight, index_t j) {
+    reference_contraction<T, Op, View> const contract{op_, in_, p_, numbers_};
     for (index_t c = 0; c < p_.value_width; ++c) {
       T const move = weight * by_out_[std::size_t(c)];
+      pull_terms_of_pair(contract, to_, b_, h_, i_, j, c, move);
       if constexpr (Op::has_value_gate) {
         D const factor = f.value_gate.factor(D::variable(read_shared<T>(in_.value_gate, b_, v_head_, j, c), 0));
         to_.add(field::v, b_, v_head_, j, c, T(move * factor.value));

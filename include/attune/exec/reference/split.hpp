@@ -28,7 +28,7 @@ states_of<T, Op> dense_states(Op const& op, inputs<Op, any_tensor> const& in, ke
         index_t const v_head = p.group(h, p.value_heads);
         auto const value_of = [&](index_t j) {
           return [&, j, gate = gate_of_key(contract, f, b, h, i, j)](index_t d) {
-            return gate(detail::gated_value<T>(in, f, b, v_head, j, d));
+            return gate(detail::value_of_pair(contract, f, b, h, i, v_head, j, d));
           };
         };
         if constexpr (Op::has_threshold) {

@@ -164,7 +164,21 @@ class gradient_run {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       (..., (operand<C, Index, 0>(to), operand<C, Index, 1>(to), operand<C, Index, 2>(to)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
+    each_added_table(call_, [&]<class Table, class Owner>(table const& x, Table, Owner, auto const& program_of) {
+      with(to.tables[std::size_t(x.number())].values,
+           [&](tensor<T> const& total) { by_distance<Table, Owner>(total, x.columns(), program_of); });
+    });
     if constexpr (attune::detail::has_entries<Op>) entries(to);
+  }
+  /// A table with a row for each distance. program_of(parts) sums over the pairs of each distance.
+  template <class Table, class Owner, class ProgramOf>
+  void by_distance(tensor<T> const& total, index_t width, ProgramOf const& program_of) const {
+    if (p_.queries == 0 || p_.keys == 0) return;
+    shape const e{p_.batch, p_.heads, p_.queries + p_.keys - 1, width};
+    memory parts(exec_, e.size());
+    tensor<T> const of_distances(parts.data(), e);
+    launch(program_of(of_distances));
+    for_each_task(exec_, total.extents().size(), gather_program<T, Op, Table, Owner>{call_.at, of_distances, total});
   }
   /// The tables that `bind` reads.
   void entries(dense_gradients<T>& to) const {
@@ -189,13 +203,9 @@ class gradient_run {
       index_t const width = attune::detail::term_count<C>(p_, op_.op.template owner<Index>());
       with(g, [&](tensor<T> const& total) {
         if constexpr (x::place == table_place::of_distance) {
-          shape const e{p_.batch, p_.heads, p_.queries + p_.keys - 1, width};
-          if (p_.queries == 0 || p_.keys == 0) return;
-          memory parts(exec_, e.size());
-          tensor<T> const of_distances(parts.data(), e);
-          launch(distance_program<T, Op, wanted, Index>{call_, of_distances, {}});
-          for_each_task(exec_, total.extents().size(),
-                        gather_program<T, Op, typename x::table_of, Index>{call_.at, of_distances, total});
+          by_distance<typename x::table_of, owner_of_contraction<Index>>(total, width, [&](tensor<T> const& parts) {
+            return distance_program<T, Op, wanted, Index>{call_, parts, {}};
+          });
         } else if constexpr (x::place == table_place::of_pair) {
           index_t const rows = of.rows(), size = p_.batch * p_.heads * rows * width;
           if (p_.queries == 0 || p_.keys == 0 || size == 0) return;

@@ -9,6 +9,7 @@
 #include <attune/exec/thrust/candidates.hpp>
 #include <attune/exec/thrust/counts.hpp>
 #include <attune/exec/thrust/hooks/ordered.hpp>
+#include <attune/exec/thrust/hooks/pair_values.hpp>
 #include <attune/exec/thrust/hooks/weight_gate.hpp>
 
 namespace attune {
@@ -28,7 +29,7 @@ struct row_result {
 template <class T, class Op>
 ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j,
                           index_t d) {
-  return d < pairs.at.p.value_width ? pairs.values(f, j, d)(0) : T(0);
+  return d < pairs.at.p.value_width ? values_of_pair(pairs, f, j, d)(0) : T(0);
 }
 
 /// Receives a row's state, or its threshold and the sum of its weights, before the row is finished. This one drops
@@ -58,7 +59,7 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
       T const gated = pair_factor(pairs, f, j)(w);
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
-      auto const value = pairs.values(f, j, from);
+      auto const value = values_of_pair(pairs, f, j, from);
       ATTUNE_UNROLL
       for (int d = 0; d < stretch; ++d) {
         if (from + d >= pairs.at.p.value_width) break;

@@ -26,8 +26,15 @@ enum class policy_role {
   output_gate,
   normalizer,
   mask,
-  weight_gate
+  weight_gate,
+  value_term
 };
+
+/// The rules of a role, where they are not in policies/concepts.hpp and diagnostics.hpp: a specialization has
+/// `template <class P> static constexpr bool complete()`, which reports what a policy P lacks. Policies of such a role
+/// need no `bind`.
+template <policy_role R>
+struct role_rules {};
 
 /// Keys [first, last).
 struct key_interval {

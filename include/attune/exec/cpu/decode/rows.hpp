@@ -141,12 +141,16 @@ class decode_worker : decode_sums<T, Arch, sums_of<Op>, Products> {
                                    arena<T>::template in<copies_of<decltype(c)>>(copy_.data(), *p_));
     });
     weigh(keys);
-    if constexpr (Op::has_weight_gate)
+    if constexpr (pair_planes<Op>::factors_weights)
       gate_decode_weights<T, Arch, Op>(*op_, bound_.data(), pairs_.data(), plane_, seen_.data(), at_, keys);
     prefetch_range next;
     if constexpr (Op::uses(field::k))
       next = source_.template ahead<field::k>(at_.b, p_->group(at_.head, p_->key_heads), end, end + more);
     this->add_values(source_.values(rows), keys, next);
+    this->each_sum([&](index_t plane, T* sum) {
+      pair_values<T, Arch, Op>::add_decoded(*op_, at_, keys, pairs_.data() + plane * plane_, seen_.data(), sum,
+                                            this->width_);
+    });
   }
 
   /// Turns contractions into the weights of the values, in place. Updates the reference of each row and the sums of

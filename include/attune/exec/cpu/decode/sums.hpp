@@ -147,6 +147,14 @@ class decode_sums {
         });
   }
 
+  /// Calls visit(plane of pairs with the weights, [row][width]) for each sum of values with weights.
+  template <class Visit>
+  void each_sum(Visit const& visit) const {
+    visit(0, sum_.data());
+    if constexpr (adjusted) visit(1, second_.data());
+    if constexpr (factored_share) visit(last_plane_, second_.data());
+  }
+
   /// Changes all masses and value sums of a row to a higher reference.
   ATTUNE_NOINLINE void raise(index_t r, T const& to) {
     decode_masses<T, Arch>& masses = masses_[std::size_t(r)];

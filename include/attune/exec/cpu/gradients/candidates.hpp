@@ -76,8 +76,7 @@ class candidate_gradients {
     seen_.insert(seen_.end(), bits, bits + s.n);
     blocks_.push_back({{s.first, s.n}, rows_, any});
     if (any) {
-      row_block<T> const values = values_of(tile_.rows, tile_.call->in, s.first, s.n, memory, first);
-      contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
+      tile_.gains(gain_ + rows_ * queries, s, memory, first);
       add_slopes(logits, gain_ + rows_ * queries, s.first, s.n, rows_);
     }
     rows_ += s.n;
@@ -302,6 +301,7 @@ class candidate_gradients {
       seen_block const some{b.keys.first, b.keys.n, 0, 0};
       add_values(tile_.rows, values_of(tile_.rows, tile_.call->in, b.keys.first, b.keys.n, memory, b.keys.first), some,
                  weights.data(), bits, out_);
+      pair_values<T, Arch, Op>::add(tile_.rows, b.keys, weights.data(), out_);
     }
     tile_.pull_output_gate(first_of_task, to, [&](index_t l, index_t d) { return out_[d * queries + l]; });
   }

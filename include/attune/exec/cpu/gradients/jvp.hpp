@@ -25,6 +25,7 @@ namespace exec_cpu {
 template <class T, class Arch, class Op>
 class directional_tile {
   using types = tile_types<T, Arch, Op>;
+  using pair_values = exec_cpu::pair_values<T, Arch, Op>;
 
  public:
   using batch = typename types::batch;
@@ -118,7 +119,7 @@ class directional_tile {
     masses<true>(scratch, tangents, 0, s.full_first, bits);
     masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
     masses<true>(scratch, tangents, s.full_last, s.n, bits);
-    if constexpr (Op::has_weight_gate) gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
+    if constexpr (types::planes::factors_weights) gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
     [[maybe_unused]] constexpr index_t factors = types::planes::gate * types::pair_buffer;
     row_block<T> const values = values_of(tile_, call_->in, s.first, s.n, memory, first);
     add_values(tile_, values, s, scratch, bits, sum_);
@@ -129,6 +130,9 @@ class directional_tile {
     } else if constexpr (traits.uniform_share) {
       plain_.add(values, s.n, s.full_first, s.full_last, bits);
     }
+    pair_values::add_moving(tile_, *call_, s, scratch, tangents, sum_, sum_along_);
+    if constexpr (factored_share)
+      pair_values::add_moving(tile_, *call_, s, scratch + factors, tangents + factors, plain_.own, plain_along_.own);
     if (!Op::has_value_gate && call_->along.v.absent()) return;
     row_block<T> const moved =
         Op::has_value_gate

@@ -91,7 +91,7 @@ class mass_gradients {
     inputs_type const& in = tile_.call->in;
     T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
     pass_.numbers(tile_, in, s, bits, memory);
-    base::cotangents_of_tile::gains(gain, tile_.d_out, tile_.packed_out, tile_.rows, in, s, memory, first);
+    tile_.gains(gain, s, memory, first);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
       if constexpr (logit_pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       logit_extremes<T, Arch> unused;

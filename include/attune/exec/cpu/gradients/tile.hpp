@@ -165,6 +165,14 @@ struct gradient_tile {
     return true;
   }
 
+  /// gain[key][query] = <do, v> for a block of keys, whose gated values begin with key `first`; v with the numbers of
+  /// the pair.
+  template <class Memory>
+  ATTUNE_INLINE void gains(T* gain, seen_block const& s, Memory const& memory, index_t first) const {
+    cotangents_of_tile::gains(gain, d_out, packed_out, rows, call->in, s, memory, first);
+    pair_values<T, Arch, Op>::add_gains(rows, {s.first, s.n}, d_out, gain);
+  }
+
   /// Adds the gradients of everything that the pairs of a block are computed from. pairs_of(n): the gradients by
   /// contraction n. weights: the weights of the block.
   template <class Pairs>
@@ -173,6 +181,7 @@ struct gradient_tile {
     if (key_rows<T> const& by_values = to.rows(field::v); by_values.data != nullptr)
       cotangents_of_tile::add_to_values(by_values.at(keys.first), by_values.step, weights, packed_out, memory,
                                         rows.count, keys.n, rows.p->value_width, finite_cotangents);
+    pair_values<T, Arch, Op>::pull(rows, keys, weights, d_out, to);
     arena<T> kept_copies(memory.kept), kept_pulls(memory.kept_pulls);
     each_pull([&](auto c, auto const& owner, auto const& t, auto number) {
       using C = decltype(c);

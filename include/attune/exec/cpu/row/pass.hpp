@@ -4,13 +4,14 @@
 //   a block of keys:  contract -> ordered sums -> interpolated rows -> logits
 //
 // Every pass over the keys of a tile does this with a block. Hooks that compute numbers of contractions stand here, and
-// nowhere else in the forward pass.
+// nowhere else in the forward pass. The same is true of hooks that add to value sums: pair_values.
 #pragma once
 
 #include <attune/exec/cpu/row/interpolated_rows.hpp>
 #include <attune/exec/cpu/row/logits.hpp>
 #include <attune/exec/cpu/row/ordered_sums.hpp>
 #include <attune/exec/cpu/row/slots.hpp>
+#include <attune/exec/cpu/row/value_term.hpp>
 #include <attune/exec/cpu/row/weight_gate.hpp>
 
 namespace attune::exec_cpu {
@@ -117,6 +118,54 @@ class moving_pass {
 
  private:
   [[no_unique_address]] moving_sums<T, Arch, Op> ordered_;
+};
+
+/// The numbers that pairs add to the value sums of a tile besides the values of the keys, in every pass. Does nothing
+/// for operators without such a hook. weights: [key][query], 0 where a query does not see the key.
+template <class T, class Arch, class Op>
+struct pair_values {
+  using tile = tile_view<T, Arch, Op>;
+
+  /// sum[d][query] += sum over the keys of a block of weight times the numbers of the pair.
+  static void add(tile const& t, key_block_place const& keys, T const* weights, T* sum) {
+    if constexpr (Op::has_value_term)
+      add_term<T, Arch>(t.op->value_term, t.op->value_term.vectors, t.place(), keys, weights, sum);
+  }
+  /// The same with tangents.
+  static void add_moving(tile const& t, moving_call<T, Op> const& c, seen_block const& s, T const* weights,
+                         T const* tangents, T* sum, T* sum_along) {
+    if constexpr (Op::has_value_term) {
+      key_block_place const keys{s.first, s.n};
+      add(t, keys, weights, sum);
+      add(t, keys, tangents, sum_along);
+      if (table const* const along = c.table_of(t.op->value_term.vectors))
+        add_term<T, Arch>(t.op->value_term, *along, t.place(), keys, weights, sum_along);
+    }
+  }
+  /// value + number d of the pair of lane l and key j.
+  static T with(tile const& t, T const& value, index_t l, index_t j, index_t d) {
+    if constexpr (Op::has_value_term)
+      return value +
+             T(t.op->value_term.vectors(t.b, t.h, attune::detail::row_of_term(*t.op, *t.p, t.b, t.query(l), j), d));
+    else
+      return value;
+  }
+  /// gain[key][query] += <do, numbers of the pair>. d_out: do as [d][query].
+  static void add_gains(tile const& t, key_block_place const& keys, T const* d_out, T* gain) {
+    if constexpr (Op::has_value_term)
+      add_gains_of_term<T, Arch>(t.op->value_term, t.op->value_term.vectors, t.place(), keys, d_out, gain);
+  }
+  /// Adds the gradients of these numbers.
+  static void pull(tile const& t, key_block_place const& keys, T const* weights, T const* d_out,
+                   gradient_sinks<T> const& to) {
+    if constexpr (Op::has_value_term)
+      pull_term<T, Arch>(t.op->value_term, t.place(), keys, weights, d_out, to.sum_of(t.op->value_term.vectors));
+  }
+  /// In decode: the same as `add`. weights: [row][key]; sum: [row][step]. seen[r]: a bit for each key that row r sees.
+  static void add_decoded(Op const& op, decode_place const& at, key_block_place const& keys, T const* weights,
+                          std::uint64_t const* seen, T* sum, index_t step) {
+    if constexpr (Op::has_value_term) add_decode_term<T, Arch>(op.value_term, at, keys, weights, seen, sum, step);
+  }
 };
 
 }  // namespace attune::exec_cpu

@@ -13,8 +13,11 @@ namespace attune::exec_cpu {
 template <class Op>
 struct pair_planes {
   static constexpr bool adjusted = Op::normalizer_is.family == row_family::range_weighted;
-  /// Whether the keys of a uniform share have factors: its value sum is then one per query.
-  static constexpr bool factored_share = Op::has_weight_gate && Op::normalizer_is.uniform_share;
+  /// Whether the value sum of a uniform share is one per query: its keys have factors, or add numbers of the pair.
+  static constexpr bool factored_share =
+      (Op::has_weight_gate || Op::has_pair_values) && Op::normalizer_is.uniform_share;
+  /// Whether the weights of a block have factors: 1 without a weight gate.
+  static constexpr bool factors_weights = Op::has_weight_gate || factored_share;
   /// The buffer with the numbers that a weight gate reads: after everything that logits and weights overwrite. A
   /// uniform share needs the factors once more, so the buffer then exists for every weight gate.
   static constexpr int gate = (std::max)(adjusted ? 2 : 1, Op::logit_contractions);

@@ -76,7 +76,7 @@ ATTUNE_POINTWISE void gate_weights(tile_rows<T, Arch, Op> const& tile, T* pairs,
 template <class T, class Arch, class Op>
 void gate_all_weights([[maybe_unused]] tile_rows<T, Arch, Op> const& tile, [[maybe_unused]] T* pairs,
                       [[maybe_unused]] seen_block const& s, [[maybe_unused]] std::uint64_t const* bits) {
-  if constexpr (Op::has_weight_gate) {
+  if constexpr (pair_planes<Op>::factors_weights) {
     draw_numbers(tile, pairs, key_block_place{s.first, s.n});
     gate_weights<true>(tile, pairs, s.first, 0, s.full_first, bits);
     gate_weights<false>(tile, pairs, s.first, s.full_first, s.full_last, bits);
@@ -291,7 +291,7 @@ struct factor_sums {
 template <class T, class Arch, class Op, class Moving>
 ATTUNE_POINTWISE void gate_moving_weights(tile_rows<T, Arch, Op> const& tile, Moving const& moving, T* pairs,
                                           T* tangents, seen_block const& s, std::uint64_t const* bits)
-  requires Op::has_weight_gate
+  requires pair_planes<Op>::factors_weights
 {
   using types = tile_types<T, Arch, Op>;
   using batch = typename types::batch;
@@ -329,7 +329,7 @@ using share_sums = std::conditional_t<pair_planes<Op>::factored_share, factor_su
 template <class T, class Arch, class Op, class Bound>
 ATTUNE_NOINLINE void gate_decode_weights(Op const& op, Bound const* bound, T* pairs, index_t plane,
                                          std::uint64_t const* seen, decode_place const& at, key_block_place const& keys)
-  requires Op::has_weight_gate
+  requires pair_planes<Op>::factors_weights
 {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;

@@ -104,6 +104,7 @@ class lane_column {
 template <class T, class Arch, class Op>
 class candidate_tile {
   using types = tile_types<T, Arch, Op>;
+  using pair_values = exec_cpu::pair_values<T, Arch, Op>;
 
  public:
   using batch = typename types::batch;
@@ -163,6 +164,7 @@ class candidate_tile {
       index_t const supported = weigh(row, keys.n, bits);
       if (supported > 0) {
         gate_.apply(tile_, column_, row, keys, bits, memory.pairs);
+        pair_values::add(tile_, keys, column_ + row * queries, sum_);
         gate_values<T, Arch>(*tile_.op, in, *tile_.p, tile_.b, tile_.h, keys.first, keys.n, memory.gated);
         row_block<T> values = values_of(tile_, in, keys.first, keys.n, memory, keys.first);
         index_t n = keys.n;
@@ -229,7 +231,7 @@ class candidate_tile {
           if (bits[j] >> l & 1)
             to.add(tile_.b, tile_.h, tile_.first_query + l, logits[std::size_t((row + j) * queries + l)],
                    keys.first + j, [&, factor = gate_.factor(tile_, l, keys.first + j, row + j)](index_t d) {
-                     return T(factor * value_of(in, keys.first + j, d));
+                     return T(factor * value_of(in, l, keys.first + j, d));
                    });
       row += keys.n;
     }
@@ -293,13 +295,13 @@ class candidate_tile {
     return n - std::count(bits, bits + n, std::uint64_t(0));
   }
 
-  T value_of(inputs_type const& in, index_t j, index_t d) const {
+  T value_of(inputs_type const& in, index_t l, index_t j, index_t d) const {
     index_t const head = tile_.p->group(tile_.h, tile_.p->value_heads);
     T v = in.v(tile_.b, head, j, d);
     if constexpr (Op::has_value_gate)
       v *= tile_.op->value_gate.bind(attune::detail::any_query_row<T>(*tile_.p, tile_.b, tile_.h))
                .factor(attune::detail::shared_element<T>(in.value_gate, tile_.b, head, j, d));
-    return v;
+    return pair_values::with(tile_, v, l, j, d);
   }
 
   tile_rows<T, Arch, Op> tile_;

@@ -18,6 +18,7 @@ namespace attune::exec_cpu {
 template <class T, class Arch, class Op, class Memory = tile_block_memory<T, Arch, Op>>
 class mass_tile {
   using types = tile_types<T, Arch, Op>;
+  using pair_values = exec_cpu::pair_values<T, Arch, Op>;
 
  public:
   using batch = typename types::batch;
@@ -105,6 +106,10 @@ class mass_tile {
       add_values(tile_, values, s, pairs + types::planes::gate * types::pair_buffer, bits, second_);
     else if constexpr (traits.uniform_share)
       plain_.add(values, s.n, s.full_first, s.full_last, bits);
+    pair_values::add(tile_, {s.first, s.n}, pairs, sum_);
+    if constexpr (adjusted) pair_values::add(tile_, {s.first, s.n}, pairs + types::pair_buffer, second_);
+    if constexpr (factored_share)
+      pair_values::add(tile_, {s.first, s.n}, pairs + types::planes::gate * types::pair_buffer, second_);
   }
 
   /// Divides the sums and writes the rows.

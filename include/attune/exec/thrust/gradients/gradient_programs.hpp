@@ -327,8 +327,16 @@ struct distance_program {
     acc.write(features(to, b, h, distance, first), e.feature - first);
   }
 };
-/// Adds the parts of all distances that read a row of the table.
-template <class T, class Op, class Table, int Only>
+/// Finds the policy that named contraction number N of an operator.
+template <int N>
+struct owner_of_contraction {
+  template <class Op>
+  ATTUNE_HD static auto const& of(Op const& op) {
+    return op.template owner<N>();
+  }
+};
+/// Adds the parts of all distances that read a row of the table. Owner finds the policy that has the table.
+template <class T, class Op, class Table, class Owner>
 struct gather_program {
   served_problem<T, Op> at;
   tensor<T const> parts;
@@ -337,7 +345,7 @@ struct gather_program {
     shape const e = to.extents(), from = parts.extents();
     index_t const d = n % e.feature, row = n / e.feature % e.position, g = n / (e.feature * e.position) % e.head,
                   a = n / (e.feature * e.position * e.head);
-    auto const& owner = at.op.template owner<Only>();
+    auto const& owner = Owner::of(at.op);
     double sum = 0;
     for (index_t b = e.batch == 1 ? 0 : a; b < (e.batch == 1 ? from.batch : a + 1); ++b)
       for (index_t h = e.head == 1 ? 0 : g; h < (e.head == 1 ? from.head : g + 1); ++h)

@@ -66,7 +66,7 @@ ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_p
   T sum(0);
   if (call.d_out.absent()) return sum;
   features const d_out(call.d_out, pairs.b, pairs.h, pairs.i, 0);
-  auto const value = pairs.values(f, j, 0);
+  auto const value = values_of_pair(pairs, f, j, 0);
   for (index_t d = 0; d < call.at.p.value_width; ++d) sum = sum + d_out[d] * value(d);
   return rounded_here(sum);
 }

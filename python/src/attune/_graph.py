@@ -43,14 +43,16 @@ class Node:
 
     args: nodes and numbers of op. call: the function of torch, its arguments with nodes in them, and its keyword
     arguments. axes: the inputs that it depends on. shape: its own, for one pair. kind: "float", "int" or "bool".
-    place: the file and the line of the user that made it.
+    place: the file and the line of the user that made it. other: whether torch computes it in another type than the score.
     """
 
-    __slots__ = ("op", "args", "call", "axes", "shape", "kind", "place")
+    __slots__ = ("op", "args", "call", "axes", "shape", "kind", "place", "other")
 
-    def __init__(self, op, args=(), call=None, axes: FrozenSet[str] = frozenset(), shape=(), kind="float", place=None):
+    def __init__(
+        self, op, args=(), call=None, axes: FrozenSet[str] = frozenset(), shape=(), kind="float", place=None, other=False
+    ):
         self.op, self.args, self.call, self.axes = op, args, call, axes
-        self.shape, self.kind, self.place = shape, kind, place
+        self.shape, self.kind, self.place, self.other = shape, kind, place, other
 
     @property
     def parts(self) -> List[Node]:
@@ -163,7 +165,10 @@ class Lowering:
         return f"where({condition}, 1, 0)"
 
     def _of_positions(self, x, compose):
-        """What compose(x) says of a node of positions, if that takes no number for each pair; else None."""
+        """What compose(x) says of a node of positions, if that takes no number for each pair; else None. What torch computes
+        in another type, torch computes."""
+        if x.other:
+            return None
         before = dict(self.parameters), dict(self.leaves), dict(self._texts)
         self._trying += 1
         try:

@@ -56,8 +56,10 @@ def flex_attention(
     with the line. The first call of a formula compiles it, some 10 seconds; see docs/howto/from_flex_attention.md.
     """
     run = _flex
+    if torch.compiler.is_compiling():
+        torch._dynamo.graph_break(msg="attune: flex_attention runs outside of compiled code: leave out fullgraph=True")
     if "torch._dynamo" in sys.modules:
-        run = torch.compiler.disable(_flex)  # Python functions run on symbols, which a compiler does not record
+        run = torch.compiler.disable(_flex)  # functions run on symbols, which a compiler does not record
     lse, largest = (return_lse, False) if return_aux is None else (return_aux.lse, return_aux.max_scores)
     if return_lse and return_aux is not None:
         raise wrong("return_lse", "the value True, and return_aux", "one of them")
@@ -83,8 +85,7 @@ def _flex(query, key, value, score_mod, block_mask, scale, enable_gqa, lse, norm
         q, k, v = q.to(kind), k.to(kind), v.to(kind)  # numbers for each pair have the type of the queries
     operator = _scores.operator(lowering, text, normalizer, q.dtype)
     named = {**_scores.arguments(lowering, sizes, kind), **parameters}
-    if scale is not None or operator.name != "softmax":
-        named["kernel.scale"] = q.shape[3] ** -0.5 if scale is None else scale
+    named["kernel.scale" if "kernel.scale" in operator.parameters else "scale"] = q.shape[3] ** -0.5 if scale is None else scale
     returns = ("out", "lse") if lse else ("out",)
     with torch.autocast("cpu", enabled=False):
         found = _call.call(operator, q, k, v, mask=mask, offset=0, returns=returns, **named)

@@ -26,12 +26,14 @@ _DISTANCES = Contraction(
     ),
 )
 _PLACES = {"per_key": "kernel.per_key", "distances": "kernel.values", "given_bias": "bias", "given_scores": "scores"}
+SCORE = "(scale * dot)"
+_OF_PRESETS = {SCORE: "softmax", f"({SCORE} + given_bias)": "biased"}  # need no compiler
 _operators: dict = {}
 
 
 def words_of(node):
     """The Lowering of a traced score_mod, and its expression."""
-    lowering = Lowering("(scale * dot)")
+    lowering = Lowering(SCORE)
     try:
         return lowering, lowering.of(node)
     except NotInWords as e:
@@ -43,7 +45,7 @@ def words_of(node):
         function = x.call[0]
         name = getattr(function, "__name__", str(function))
         what = f"{name}() of the score is not known" + (f", with the result {x.shape}" if x.shape else "")
-        instead = f"write it by + - * / ** and the functions of attune.policy; positions alone may use all of torch"
+        instead = "write it by + - * / ** and the functions of attune.policy; positions alone may use all of torch"
     file, line = x.place or ("?", 0)
     raise Error(f"attune: score_mod cannot be traced: {what}\n  {file}, line {line}\n  {instead}")
 
@@ -62,8 +64,9 @@ def operator(lowering, text, normalizer, kind, dropout=False):
     by = normalizer.text if isinstance(normalizer, Policy) else normalizer
     key = text, tuple(lowering.leaves), tuple(lowering.parameters), by if isinstance(by, (str, type(None))) else id(by), kinds, dropout
     if key not in _operators:
-        if text == lowering.score and normalizer is None and not dropout and "softmax" in _presets.names():
-            _operators[key] = _presets.op("softmax")
+        preset = _OF_PRESETS.get(text) if normalizer is None and not dropout else None
+        if preset in _presets.names():
+            _operators[key] = _presets.op(preset)
         else:
             names = ["scale", *lowering.parameters]
             contractions = ["dot", *[_DISTANCES if x == "distances" else x for x in lowering.leaves]]

@@ -30,32 +30,28 @@ _INSTEAD_OF_READING = "write torch.where(condition, a, b), and keep the number a
 
 
 class _Function:
-    """The function that is traced: how errors call it, and the file and line where it is."""
+    """The function that is traced: how errors call it, the file and line where it is, and the type of the score."""
 
-    def __init__(self, name, function):
-        self.name = name
+    def __init__(self, name, function, kind):
+        self.name, self.kind = name, kind
         while hasattr(function, "func"):  # functools.partial
             function = function.func
         code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
         code = code or getattr(getattr(type(function), "__call__", None), "__code__", None)
-        self.place = None if code is None else (code.co_filename, code.co_firstlineno)
+        self.code, self.place = code, None if code is None else (code.co_filename, code.co_firstlineno)
 
     def here(self):
         """The file and line of the user that runs now."""
-        frame = sys._getframe(1)
+        frame, found = sys._getframe(1), None
         while frame is not None and frame.f_code is not trace.__code__:
-            file = frame.f_code.co_filename
-            if file.endswith("torch/autograd/function.py") and frame.f_code.co_name == "apply":
-                self.fail("a torch.autograd.Function", "write its formula: attune derives the gradient", self._user(frame))
-            if not file.startswith(_FOLDERS):
-                return file, frame.f_lineno
+            code, file = frame.f_code, frame.f_code.co_filename
+            if code.co_name == "forward" and code is not self.code and code.co_varnames[:1] != ("self",):
+                why = "a torch.autograd.Function has a gradient of its own"
+                self.fail(why, "write its formula: attune derives the gradient", (file, frame.f_lineno))
+            if found is None and not file.startswith(_FOLDERS):
+                found = file, frame.f_lineno
             frame = frame.f_back
-        return self.place
-
-    def _user(self, frame):
-        while frame is not None and frame.f_code.co_filename.startswith(_FOLDERS):
-            frame = frame.f_back
-        return self.place if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        return found or self.place
 
     def fail(self, what, instead, place=None):
         file, line = place or self.here() or ("?", 0)
@@ -95,20 +91,21 @@ class Symbol:
     def __repr__(self):
         return f"<a traced number, {self.node.op or 'computed'}>"
 
-    def _read(self, what):
-        self.of.fail(what, _INSTEAD_OF_READING)
+    def _read(self, what, instead=_INSTEAD_OF_READING):
+        self.of.fail(what, instead)
 
     def __bool__(self):
         self._read("`if`, `while`, `and`, `or`, `not` or `in` asks for the truth of a traced number")
 
     def __int__(self):
-        self._read("int() of a traced number")
+        self._read("int() of a traced number", "leave out int(): an index is a whole number; or write torch.floor(x)")
 
     def __float__(self):
-        self._read("float(), or a function of math, of a traced number")
+        self._read("float() of a traced number, or a function of math", "write the function of torch: torch.exp(x)")
 
     def __index__(self):
-        self._read("a traced number as an index of a list, or in range()")
+        instead = "make the list a tensor: torch.tensor(values)[h]; a loop needs a length that is a Python number"
+        self._read("a traced number as an index of a list, or in range()", instead)
 
     def __len__(self):
         if not self.meta.dim():
@@ -121,7 +118,7 @@ class Symbol:
         return iter([self[n] for n in range(len(self.meta))])
 
     def __array__(self, *args, **kwargs):
-        self._read("NumPy asks for a traced number")
+        self._read("NumPy asks for a traced number", "write the function of torch")
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         known = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow"}
@@ -245,7 +242,7 @@ def _record(func, args, kwargs):
     axes = frozenset().union(*[x.node.axes for x in found])
     call = (func, mapped(args, _node), mapped(kwargs, _node))
     if isinstance(meta, torch.Tensor):
-        result = Symbol(_of_call(plain, call, meta, axes, place), meta, of)
+        result = Symbol(_of_call(plain, call, meta, axes, place, of.kind), meta, of)
         if in_place:
             args[0].node, args[0].meta = result.node, result.meta
             return args[0]
@@ -261,12 +258,13 @@ def _kind(x):
     return "bool" if x.dtype == torch.bool else "float" if x.dtype.is_floating_point else "int"
 
 
-def _of_call(plain, call, meta, axes, place):
+def _of_call(plain, call, meta, axes, place, kind):
     op, args = canonical(plain, call, _kind(meta)) if not meta.dim() else (None, ())
     args = tuple([constant(x) if isinstance(x, torch.Tensor) else x for x in args])
     if op is not None and any(isinstance(x, Node) and x.shape for x in args):
         op, args = None, ()
-    return Node(op, args, call, axes, tuple(meta.shape), _kind(meta), place)
+    other = meta.dtype.is_floating_point and meta.dtype != kind
+    return Node(op, args, call, axes, tuple(meta.shape), _kind(meta), place, other)
 
 
 def constant(x):
@@ -299,7 +297,7 @@ def trace(name, function, inputs, kind):
     """The node that a function returns. name: how errors call it. inputs: names of _graph.INPUTS. kind: of the score."""
     if not callable(function):
         raise Error(f"attune: {name} has the type {type(function).__name__}; expected a function")
-    of = _Function(name, function)
+    of = _Function(name, function, kind)
     symbols = []
     for x in inputs:
         meta = torch.empty((), dtype=kind if x == "s" else torch.int64, device="meta")

@@ -58,6 +58,9 @@ class _Rules:
             return None if bool(self.numbers(x)) else masks.visible(torch.zeros(1, 1, 1, 1, dtype=torch.bool))
         if x.kind == "bool" and not x.shape:
             if x.op in ("and", "or"):
+                rest = [y for y in x.args if y.axes or bool(self.numbers(y)) != (x.op == "and")]
+                if len(rest) == 1:  # `false or y`, `true and y`
+                    return self.rule(rest[0])
                 first, second = (self.rule(y) for y in x.args)
                 if first is None or second is None:
                     every = first is second or x.op == "or"

@@ -65,6 +65,17 @@ def test_the_translation_has_the_value_of_the_expression(text, expected):
         assert run(cpp, x_a=a, p_bias=b) == pytest.approx(expected(a, b), rel=1e-14)
 
 
+def test_steps_stand_in_front_of_an_expression():
+    cpp, used = translate("t = exp(a); u = t * t + inf - inf; t + u", NAMES)
+    assert cpp == (
+        "[&] { T const s_t = T(math::exp(x_a)); T const s_u = T(T(T(s_t * s_t) + T(math::infinity<T>())) - "
+        "T(math::infinity<T>())); return T(s_t + s_u); }()"
+    )
+    assert used == {"a"}
+    with pytest.raises(attune.ExpressionError, match="column 19: the name bais is unknown: do you mean bias"):
+        translate("t = a; b = t; b + bais", NAMES)
+
+
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_every_function_has_its_value(name):
     same = {"maximum": max, "minimum": min, "abs": abs, "exp_nonpositive": math.exp, **SOFT}
@@ -92,6 +103,10 @@ def test_every_function_is_one_of_the_vocabulary():
         ("a +", 3, "no expression"),
         ("exp(a", 4, "never closed|EOF|no expression"),
         ("a; b", 2, "no expression"),
+        ("a = 2; a", 1, "the step a has the name of something else"),
+        ("t = a; exp = t; exp", 8, "the step exp has the name of something else"),
+        ("t = a;", 3, "no expression"),
+        ("t[0] = a; a", 6, "no expression"),
         ("a + bais", 5, "the name bais is unknown: do you mean bias"),
         ("  é + a", 3, "the name é is unknown"),
         ("exp", 1, r"write exp\(\.\.\.\)"),

@@ -4,6 +4,8 @@
 
     translate("sigmoid(a + bias)", {"a": "x_a", "bias": "p_bias"})
 
+An expression may have steps in front, each with a name: "t = a - bias; t * exp(t)".
+
 The text is parsed, never evaluated. Every name and function must be in a list, so the result is an expression and
 nothing else. Everything in it is a T, the scalar of pointwise code.
 """
@@ -100,12 +102,38 @@ class _Translation:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse(self.parsed, mode="eval").body
+                return self.steps() or ([], ast.parse(self.parsed, mode="eval").body)
         except SyntaxError as e:
             column = min(e.offset or len(self.parsed), len(self.parsed))
             self.fail(column + self.start, f"no expression: {e.msg}")
         except (ValueError, MemoryError, RecursionError) as e:
             self.fail(1, _TOO_DEEP if isinstance(e, (MemoryError, RecursionError)) else f"no expression: {e}")
+
+    def steps(self):
+        """Pairs (node of a name, node) and the last node, if the text has steps; else None."""
+        if ";" not in self.parsed:
+            return None
+        try:
+            *steps, last = ast.parse(self.parsed).body
+        except SyntaxError:
+            return None
+        named = [isinstance(x, ast.Assign) and len(x.targets) == 1 and isinstance(x.targets[0], ast.Name) for x in steps]
+        if not steps or not all(named) or not isinstance(last, ast.Expr):
+            return None
+        return [(x.targets[0], x.value) for x in steps], last.value
+
+    def translate(self):
+        """The C++ of the text."""
+        steps, last = self.parse()
+        lines, given = [], self.names
+        for name, node in steps:
+            if name.id in self.names or name.id in FUNCTIONS or name.id in _CONSTANTS:
+                self.fail(self.column(name), f"the step {name.id} has the name of something else")
+            lines.append(f"T const s_{name.id} = {self.of(node)};")
+            self.names = {**self.names, name.id: f"s_{name.id}"}
+        cpp = self.of(last)
+        self.used &= given.keys()
+        return f"[&] {{ {' '.join(lines)} return {cpp}; }}()" if lines else cpp
 
     def number(self, node, sign=1):
         x = node.value
@@ -240,7 +268,7 @@ def translate(text, names, what="expression"):
         raise ExpressionError(f"attune: {what}: expected a text, not {type(text).__name__}", part=what)
     t = _Translation(text, names, what)
     try:
-        cpp = t.of(t.parse())
+        cpp = t.translate()
     except RecursionError:
         t.fail(1, _TOO_DEEP)
     depth = deepest = 0

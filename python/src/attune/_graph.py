@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The attune authors
 """What a traced Python function computes: a graph of operations on the score and on indices of batch, head, query and key.
 
-    text = Lowering().of(node)
+    text = Lowering("dot").text(node)
 
 A Lowering turns the graph into an expression of attune.policy. What the expression does not say in numbers, it names: a
 parameter of the query's row, or a leaf, a number for each key, each distance or each pair.
@@ -35,6 +35,7 @@ TEXTS = {
     "gelu_tanh": "(0.5 * {0} * (1 + tanh(0.7978845608028654 * ({0} + 0.044715 * {0} ** 3))))",
 }  # fmt: skip
 _LARGEST_POWER = 16
+_LONG = 60
 _IN_TEXT = (0.0, 1.0, -1.0, math.inf, -math.inf)  # other numbers are parameters: a new one compiles nothing
 
 
@@ -130,24 +131,39 @@ class Lowering:
         self.score = score
         self.parameters: Dict[str, Any] = {}
         self.leaves: Dict[str, Node] = {}
+        self._steps: List[str] = []
         self._texts: Dict[int, str] = {}
         self._trying = 0
 
+    def text(self, x: Any) -> str:
+        """The expression of a node or a number, with its steps in front. Raises NotInWords."""
+        last = self.of(x)
+        if self._steps and self._steps[-1].startswith(f"{last} = "):
+            last = self._steps.pop().partition(" = ")[2]
+        return "; ".join([*self._steps, last])
+
     def of(self, x: Any) -> str:
-        """The expression of a node or a number. Raises NotInWords."""
+        """The expression of a node or a number, with the names of steps in it. Raises NotInWords."""
         if not isinstance(x, Node):
             return self._number(x)
         if id(x) not in self._texts:
             if x.shape:
                 raise NotInWords(x)
             if "s" in x.axes:
-                text = self._composed(x)
+                text = self._step(self._composed(x))
             elif "k" in x.axes:
                 text = self._of_positions(x, self._composed) or self._leaf(x)
             else:
                 text = "position" if x.op == "q" else self._parameter(x)
             self._texts[id(x)] = text
         return self._texts[id(x)]
+
+    def _step(self, text):
+        """The name of a step with this text, if it is long: a text that others repeat."""
+        if len(text) <= _LONG:
+            return text
+        self._steps.append(f"t{len(self._steps)} = {text}")
+        return f"t{len(self._steps) - 1}"
 
     def _number(self, x):
         x = float(x)
@@ -194,8 +210,16 @@ class Lowering:
             if "s" in x.axes:
                 return self._joined(x)
             if "k" in x.axes:
-                return self._of_positions(x, self._joined) or f"{self._leaf(x)} != 0"
-        return f"{self.of(x)} != 0"
+                return self._of_positions(x, self._joined) or self._holds(x, self._leaf(x))
+        return self._holds(x, self.of(x))
+
+    @staticmethod
+    def _holds(x, text):
+        """The condition that a number is not 0; of a parameter or a leaf of bool, what _truth() was given."""
+        head, tail = "where(", ", 1, 0)"
+        if isinstance(x, Node) and x.kind == "bool" and text.endswith(f" > 0.5{tail}") and text.count(head) == 1:
+            return text[len(head) : -len(tail)]
+        return f"{text} != 0"
 
     def _joined(self, x):
         if x.op in _COMPARED:
@@ -206,7 +230,7 @@ class Lowering:
             return f"({first}) {x.op} ({second})"
         if x.op == "not":
             return f"not ({self.condition(x.args[0])})"
-        return f"{self.of(x)} != 0"
+        return self._holds(x, self.of(x))
 
     def _composed(self, x):
         if x.op == "s":

@@ -85,7 +85,10 @@ def canonical(name, call, kind):
     name = _SAME.get(name, name)
     rule = _RULES.get(name)
     if rule is not None:
-        found = rule(kind, *args, **named)
+        try:
+            found = rule(kind, *args, **named)
+        except TypeError:  # arguments that the rule does not know
+            found = None
         return (None, ()) if found is None else found
     if name in _CASTS or name in _SAME_NUMBER:
         return _cast(args[0], kind)
@@ -134,11 +137,12 @@ def _softplus(kind, x, beta=1, threshold=20):
     return "softplus", (x, beta, threshold)
 
 
-def _with_one(op, start):
-    def rule(kind, x, a=start, inplace=False):
-        return op, (x, a)
+def _elu(kind, x, alpha=1.0, inplace=False):
+    return "elu", (x, alpha)
 
-    return rule
+
+def _leaky_relu(kind, x, negative_slope=0.01, inplace=False):
+    return "leaky_relu", (x, negative_slope)
 
 
 def _inplace_free(op):
@@ -153,7 +157,7 @@ _RULES = {
     "masked_fill": lambda kind, x, condition, y: ("where", (condition, y, x)) if _are((x, condition, y), (3,)) else None,
     "clamp": _clamp, "clip": _clamp,
     "clamp_min": lambda kind, x, min: _clamp(kind, x, min), "clamp_max": lambda kind, x, max: _clamp(kind, x, None, max),
-    "div": _div, "gelu": _gelu, "softplus": _softplus, "elu": _with_one("elu", 1.0),
-    "leaky_relu": _with_one("leaky_relu", 0.01), "relu": _inplace_free("relu"), "silu": _inplace_free("silu"),
+    "div": _div, "gelu": _gelu, "softplus": _softplus, "elu": _elu,
+    "leaky_relu": _leaky_relu, "relu": _inplace_free("relu"), "silu": _inplace_free("silu"),
     "rsub": lambda kind, x, y, alpha=1: ("sub", (y, x)) if alpha == 1 and _are((x, y), (2,)) else None,
 }  # fmt: skip

@@ -50,11 +50,31 @@ class _Broadcast(_Run):
             at = at if isinstance(at, tuple) else (at,)
             if isinstance(base, Node) or not all(isinstance(y, (Node, int)) and not isinstance(y, bool) for y in at):
                 raise _NotByBroadcast
+            view = self.view(base, at)
+            if view is not None:
+                return view
         elif x.op is None and x.axes:
             raise _NotByBroadcast
         else:  # numbers without axes would lose against tensors when types are joined
             args, named = mapped(args, _with_axes), mapped(named, _with_axes)
         return super().called(x, function, args, named)
+
+
+    def view(self, base, at):
+        """base[b, h, q, k], with some of these in any order, without a copy; None if it is something else."""
+        names = [y.op if isinstance(y, Node) else None for y in at]
+        if len(set(names)) < len(names) or not set(names) <= set(self.inputs):
+            return None
+        lengths = [self.inputs[x].numel() for x in names]
+        if any(n > most for n, most in zip(lengths, base.shape)):
+            return None  # an index is too large, and torch says so
+        for axis, n in enumerate(lengths):
+            base = base.narrow(axis, 0, n)
+        base = base.permute(sorted(range(len(names)), key=lambda n: "bhqk".index(names[n])))
+        for axis, x in enumerate("bhqk"):
+            if x not in names:
+                base = base.unsqueeze(axis)
+        return base
 
 
 def _with_axes(x):

@@ -28,6 +28,7 @@ _DISTANCES = Contraction(
 _PLACES = {"per_key": "kernel.per_key", "distances": "kernel.values", "given_bias": "bias", "given_scores": "scores"}
 SCORE = "(scale * dot)"
 _OF_PRESETS = {SCORE: "softmax", f"({SCORE} + given_bias)": "biased"}  # need no compiler
+_KINDS = {torch.bfloat16: ("float32", "bfloat16"), torch.float16: ("float32", "float16")}  # others have one name
 _operators: dict = {}
 
 
@@ -35,7 +36,7 @@ def words_of(node):
     """The Lowering of a traced score_mod, and its expression."""
     lowering = Lowering(SCORE)
     try:
-        return lowering, lowering.of(node)
+        return lowering, lowering.text(node)
     except NotInWords as e:
         x = e.node
     if "s" not in x.axes:
@@ -59,10 +60,10 @@ def _normalizer(x):
 
 def operator(lowering, text, normalizer, kind, dropout=False):
     """The operator of an expression; compiled, unless this process has it."""
-    kinds = ("float32", "bfloat16") if kind == torch.bfloat16 else ("float32", "float16") if kind == torch.float16 else ()
-    kinds = kinds or (str(kind).rpartition(".")[2],)
-    by = normalizer.text if isinstance(normalizer, Policy) else normalizer
-    key = text, tuple(lowering.leaves), tuple(lowering.parameters), by if isinstance(by, (str, type(None))) else id(by), kinds, dropout
+    kinds = _KINDS.get(kind) or (str(kind).rpartition(".")[2],)
+    by = normalizer.text if isinstance(normalizer, Policy) else str(normalizer)
+    parts = text, tuple(lowering.leaves), tuple(lowering.parameters), by, dropout
+    key = parts, kinds
     if key not in _operators:
         preset = _OF_PRESETS.get(text) if normalizer is None and not dropout else None
         if preset in _presets.names():
@@ -74,6 +75,7 @@ def operator(lowering, text, normalizer, kind, dropout=False):
             kernel = policy.kernel(contractions, text, parameters=dict.fromkeys(names, 1.0), domains=domains)
             gate = 'dropout{c("rate", 0.1), std::uint64_t(c("seed", 0))}' if dropout else None
             _operators[key] = compile(kernel, normalizer=_normalizer(normalizer), weight_gate=gate, dtypes=kinds)
+            _operators.setdefault((parts, kinds[:1]), _operators[key])
     return _operators[key]
 
 

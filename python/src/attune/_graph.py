@@ -84,20 +84,23 @@ def line_of(x: Any, number_of: Optional[Callable[[Node], int]] = None) -> Option
         return int(x.op == "q"), int(x.op == "k"), 0
     if not x.axes and number_of is not None:
         return 0, 0, number_of(x)
-    lines = [line_of(y, number_of) for y in x.args]
-    if x.op not in ("add", "sub", "neg", "mul", "number") or None in lines:
+    if x.op not in ("add", "sub", "neg", "mul", "number"):
         return None
+    lines = [line for line in (line_of(y, number_of) for y in x.args) if line is not None]
+    if len(lines) < len(x.args):
+        return None
+    (a, b, n), (c, d, m) = lines[0], lines[-1]
     if x.op == "number":
-        return lines[0]
+        return a, b, n
     if x.op == "neg":
-        return tuple(-a for a in lines[0])  # type: ignore[return-value]
-    first, second = lines
-    if x.op == "mul":
-        if any(first[:2]):
-            first, second = second, first
-        return None if any(first[:2]) else tuple(first[2] * a for a in second)  # type: ignore[return-value]
-    sign = -1 if x.op == "sub" else 1
-    return tuple(a + sign * b for a, b in zip(first, second))  # type: ignore[return-value]
+        return -a, -b, -n
+    if x.op == "add":
+        return a + c, b + d, n + m
+    if x.op == "sub":
+        return a - c, b - d, n - m
+    if a or b:
+        (a, b, n), (c, d, m) = (c, d, m), (a, b, n)
+    return None if a or b else (n * c, n * d, n * m)
 
 
 def is_of_distance(node: Node, known: Optional[Dict[int, bool]] = None) -> bool:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Literal, Optional, Tuple, Union, overload
 
 import torch
 from torch import Tensor
@@ -18,13 +18,39 @@ from ._trace import trace
 
 _INDICES = ("b", "h", "q", "k")
 _NAMES = "(score, b, h, q_idx, kv_idx)"
+_Function = Optional[Callable[..., Any]]
+_Normalizer = Union[str, Policy, None]
+
+
+@overload
+def flex_attention(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: _Function = None, block_mask: Any = None,
+    scale: Optional[float] = None, enable_gqa: bool = False, return_lse: Literal[False] = False,
+    kernel_options: Any = None, *, return_aux: None = None, normalizer: _Normalizer = None, **parameters: Any,
+) -> Tensor: ...
+
+
+@overload
+def flex_attention(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: _Function = None, block_mask: Any = None,
+    scale: Optional[float] = None, enable_gqa: bool = False, *, return_lse: Literal[True],
+    kernel_options: Any = None, return_aux: None = None, normalizer: _Normalizer = None, **parameters: Any,
+) -> Tuple[Tensor, Tensor]: ...
+
+
+@overload
+def flex_attention(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: _Function = None, block_mask: Any = None,
+    scale: Optional[float] = None, enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None,
+    *, return_aux: Any = None, normalizer: _Normalizer = None, **parameters: Any,
+) -> Any: ...
 
 
 def flex_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    score_mod: Optional[Callable[..., Any]] = None,
+    score_mod: _Function = None,
     block_mask: Any = None,
     scale: Optional[float] = None,
     enable_gqa: bool = False,
@@ -32,7 +58,7 @@ def flex_attention(
     kernel_options: Any = None,
     *,
     return_aux: Any = None,
-    normalizer: Union[str, Policy, None] = None,
+    normalizer: _Normalizer = None,
     **parameters: Any,
 ) -> Any:
     """torch.nn.attention.flex_attention.flex_attention, by attune: the same arguments, shapes, values and gradients.
@@ -55,11 +81,9 @@ def flex_attention(
     Rows that see no key have the output 0 and the lse -inf, as in PyTorch. What cannot be traced raises attune.Error
     with the line. The first call of a formula compiles it, some 10 seconds; see docs/howto/from_flex_attention.md.
     """
-    run = _flex
     if torch.compiler.is_compiling():
         torch._dynamo.graph_break(msg="attune: flex_attention runs outside of compiled code: leave out fullgraph=True")
-    if "torch._dynamo" in sys.modules:
-        run = torch.compiler.disable(_flex)  # functions run on symbols, which a compiler does not record
+    run = _uncompiled() if "torch._dynamo" in sys.modules else _flex
     lse, largest = (return_lse, False) if return_aux is None else (return_aux.lse, return_aux.max_scores)
     if return_lse and return_aux is not None:
         raise wrong("return_lse", "the value True, and return_aux", "one of them")
@@ -71,6 +95,15 @@ def flex_attention(
 
         return found[0], AuxOutput(lse=found[1] if lse else None)
     return found if lse else found[0]
+
+
+_disabled: list = []  # _flex outside of compiled code; making it imports the compiler
+
+
+def _uncompiled():
+    if not _disabled:
+        _disabled.append(torch.compiler.disable(_flex))
+    return _disabled[0]
 
 
 def _flex(query, key, value, score_mod, block_mask, scale, enable_gqa, lse, normalizer, parameters):

@@ -6,6 +6,7 @@ The function is the score_mod or the mask_mod of a FlexAttention. A symbol stand
 It answers to the operators and functions of torch. What would need its number is refused, with the line of the user.
 """
 
+import functools
 import numbers
 import operator
 import os
@@ -24,6 +25,7 @@ _RANDOM = (
     "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson dropout alpha_dropout "
     "feature_dropout native_dropout rrelu gumbel_softmax".split()
 )
+_KINDS = ("bool", "int", "float")  # a type of one kind holds those before it
 _FILLED = frozenset("new_ones new_zeros new_full new_tensor ones_like zeros_like full_like".split())
 _METADATA = frozenset("dim ndimension numel nelement size stride is_floating_point is_complex element_size".split())
 _INSTEAD_OF_READING = "write torch.where(condition, a, b), and keep the number a tensor"
@@ -91,6 +93,13 @@ class Symbol:
     def __repr__(self):
         return f"<a traced number, {self.node.op or 'computed'}>"
 
+    def _becomes(self, other):
+        """In place: the name in the function of the user stands for the new value."""
+        if _KINDS.index(other.node.kind) > _KINDS.index(self.node.kind) or other.node.shape != self.node.shape:
+            self.of.fail(f"a result of {other.node.kind} is written into a number of {self.node.kind}", "give it a new name")
+        self.node, self.meta = other.node, other.meta
+        return self
+
     def _read(self, what, instead=_INSTEAD_OF_READING):
         self.of.fail(what, instead)
 
@@ -128,6 +137,9 @@ class Symbol:
             return getattr(operator, {"div": "truediv"}.get(known[ufunc.__name__], known[ufunc.__name__]))(*values)
         self.of.fail(f"numpy.{ufunc.__name__} of a traced number", f"write torch.{ufunc.__name__}")
 
+    def __getitem__(self, at):
+        return _record(torch.Tensor.__getitem__, (self, at), {})
+
     def __setitem__(self, at, x):
         self.of.fail("a write into a tensor", "write torch.where(condition, new, old)")
 
@@ -146,9 +158,7 @@ def _two(function, reverse=False):
 
 def _in_place(function):
     def method(self, other):
-        found = _record(function, (self, other), {})
-        self.node, self.meta = found.node, found.meta
-        return self
+        return self._becomes(_record(function, (self, other), {}))
 
     return method
 
@@ -165,7 +175,6 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Symbol, f"__{_name}__", _two(getattr(torch, _name)))
 for _name, _torch in {"neg": torch.neg, "abs": torch.abs, "invert": torch.bitwise_not, "pos": torch.positive}.items():
     setattr(Symbol, f"__{_name}__", lambda self, f=_torch: _record(f, (self,), {}))
-Symbol.__getitem__ = lambda self, at: _record(torch.Tensor.__getitem__, (self, at), {})  # type: ignore[attr-defined]
 
 
 def mapped(x, of):
@@ -193,11 +202,44 @@ def _symbols(x, to):
 
 
 def _meta(x):
-    if isinstance(x, Symbol):
-        return x.meta
-    if isinstance(x, torch.Tensor):
+    x = x.meta if isinstance(x, Symbol) else x
+    if isinstance(x, torch.Tensor) and not x.is_meta:
         return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
     return torch.device("meta") if isinstance(x, torch.device) else x
+
+
+@functools.lru_cache(maxsize=None)
+def _one(kind):
+    """A single number of a type. It stands for all single numbers: functions of it take less time than on meta tensors."""
+    return torch.ones((), dtype=kind)
+
+
+def _inferred(func, args, kwargs, leaves):
+    """A tensor of the type and the shape of a result."""
+    if func is torch.Tensor.__getitem__:
+        x, at = args
+        at = at if isinstance(at, tuple) else (at,)
+        if isinstance(x, torch.Tensor) and len(at) == x.dim() and all(isinstance(y, (Symbol, int)) for y in at):
+            if all(isinstance(y, Symbol) and not y.meta.dim() and not y.meta.dtype.is_floating_point for y in at):
+                return _one(x.dtype)
+        return index(*mapped(args, _meta))
+    if not any(x.meta.dim() for x in leaves) and not _has_axes([args, kwargs]):
+        found = func(*mapped(args, _single), **mapped(kwargs, _single))
+        return _one(found.dtype) if isinstance(found, torch.Tensor) and not found.dim() else mapped(found, _meta)
+    return func(*mapped(args, _meta), **mapped(kwargs, _meta))
+
+
+def _single(x):
+    return x.meta if isinstance(x, Symbol) else x
+
+
+def _has_axes(x):
+    """Whether there is a captured tensor of more than a number."""
+    if isinstance(x, (tuple, list)):
+        return any([_has_axes(y) for y in x])
+    if isinstance(x, dict):
+        return _has_axes(list(x.values()))
+    return isinstance(x, torch.Tensor) and x.dim() > 0
 
 
 def _zeros(x):
@@ -212,6 +254,11 @@ def _node(x):
 
 def _record(func, args, kwargs):
     """The symbol of a call with symbols among its arguments."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        return _recorded(func, args, kwargs)
+
+
+def _recorded(func, args, kwargs):
     found = _symbols([args, kwargs], [])
     of, name = found[0].of, name_of(func)
     place = of.here()
@@ -232,9 +279,7 @@ def _record(func, args, kwargs):
         if not isinstance(args[0], Symbol) or func is None:
             of.fail(f"{name}() writes into a tensor", f"write {name[:-1]}(), which returns a new one", place)
     try:
-        with torch._C.DisableTorchFunction(), torch.no_grad():
-            metas, named = mapped(args, _meta), mapped(kwargs, _meta)
-            meta = index(*metas) if func is torch.Tensor.__getitem__ else func(*metas, **named)
+        meta = _inferred(func, args, kwargs, found)
     except Error:
         raise
     except Exception as e:
@@ -244,8 +289,7 @@ def _record(func, args, kwargs):
     if isinstance(meta, torch.Tensor):
         result = Symbol(_of_call(plain, call, meta, axes, place, of.kind), meta, of)
         if in_place:
-            args[0].node, args[0].meta = result.node, result.meta
-            return args[0]
+            return args[0]._becomes(result)
         return result
     if isinstance(meta, (tuple, list)) and all(isinstance(x, torch.Tensor) for x in meta):
         whole = Node(None, call=call, axes=axes, place=place)
@@ -300,7 +344,7 @@ def trace(name, function, inputs, kind):
     of = _Function(name, function, kind)
     symbols = []
     for x in inputs:
-        meta = torch.empty((), dtype=kind if x == "s" else torch.int64, device="meta")
+        meta = _one(kind if x == "s" else torch.int64)
         symbols.append(Symbol(Node(x, axes=frozenset(x), kind=_kind(meta)), meta, of))
     with _Watched(of):
         result = function(*symbols)

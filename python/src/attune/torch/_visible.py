@@ -8,6 +8,7 @@ are intervals. A condition of the key alone, or of the query alone, is a row of 
 """
 
 import collections
+import hashlib
 
 import torch
 
@@ -154,31 +155,31 @@ _MOST = 16
 _known: "collections.OrderedDict" = collections.OrderedDict()
 
 
-def _print_of(x, to, keep):
-    """Appends what a node computes to a list; returns its number in it. Tensors count by identity and version."""
+def _print_of(x, to):
+    """What a node computes, with a name for each node: they are appended to `to`. Tensors count by their numbers."""
     if isinstance(x, Node):
         if id(x) not in to:
-            parts = None if x.call is None else tuple([_print_of(y, to, keep) for y in x.call])
+            parts = None if x.call is None else tuple([_print_of(y, to) for y in x.call])
             to[id(x)] = len(to), (x.op, parts)
         return "node", to[id(x)][0]
     if isinstance(x, (tuple, list)):
-        return type(x), tuple([_print_of(y, to, keep) for y in x])
+        return type(x), tuple([_print_of(y, to) for y in x])
     if isinstance(x, dict):
-        return tuple([(name, _print_of(y, to, keep)) for name, y in x.items()])
+        return tuple([(name, _print_of(y, to)) for name, y in x.items()])
     if isinstance(x, slice):
-        return "slice", _print_of([x.start, x.stop, x.step], to, keep)
+        return "slice", _print_of([x.start, x.stop, x.step], to)
     if isinstance(x, torch.Tensor):
-        keep.append(x)
-        return "tensor", id(x), x._version, x.data_ptr(), x.shape
+        data = x.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+        return "tensor", x.dtype, x.shape, hashlib.blake2b(data, digest_size=16).digest()
     return type(x), x
 
 
 def mask_of(node, sizes, block_mask=None):
     """The mask of a traced mask_mod, and of the blocks of a BlockMask. None: every key is visible."""
-    nodes, keep = {}, []
-    _print_of(node, nodes, keep)
+    nodes = {}
+    _print_of(node, nodes)
     blocks = None if block_mask is None else block_mask.as_tuple()[2:6]
-    key = (tuple([x for _, x in nodes.values()]), tuple(sizes.items()), _print_of(blocks, {}, keep))
+    key = (tuple([x for _, x in nodes.values()]), tuple(sizes.items()), _print_of(blocks, {}))
     try:
         found = _known.get(key, key)
     except TypeError:  # an argument without a hash
@@ -186,11 +187,11 @@ def mask_of(node, sizes, block_mask=None):
     if found is key:
         rule = _Rules(sizes).of(node)
         blocks = None if block_mask is None else _blocks(block_mask)
-        found = blocks if rule is None else rule if blocks is None else rule & blocks, keep
+        found = blocks if rule is None else rule if blocks is None else rule & blocks
         _known[key] = found
         while len(_known) > _MOST:
             _known.popitem(last=False)
-    return found[0]
+    return found
 
 
 def _blocks(block_mask):

@@ -118,7 +118,9 @@ def _flex(query, key, value, score_mod, block_mask, scale, enable_gqa, lse, norm
         q, k, v = q.to(kind), k.to(kind), v.to(kind)  # numbers for each pair have the type of the queries
     operator = _scores.operator(lowering, text, normalizer, q.dtype)
     named = {**_scores.arguments(lowering, sizes, kind), **parameters}
-    named["kernel.scale" if "kernel.scale" in operator.parameters else "scale"] = q.shape[3] ** -0.5 if scale is None else scale
+    if "scale" in text:
+        name = "kernel.scale" if "kernel.scale" in operator.parameters else "scale"
+        named[name] = q.shape[3] ** -0.5 if scale is None else scale
     returns = ("out", "lse") if lse else ("out",)
     with torch.autocast("cpu", enabled=False):
         found = _call.call(operator, q, k, v, mask=mask, offset=0, returns=returns, **named)

@@ -69,7 +69,7 @@ def operator(lowering, text, normalizer, kind, dropout=False):
         if preset in _presets.names():
             _operators[key] = _presets.op(preset)
         else:
-            names = ["scale", *lowering.parameters]
+            names = [*["scale"] * ("scale" in text), *lowering.parameters]
             contractions = ["dot", *[_DISTANCES if x == "distances" else x for x in lowering.leaves]]
             domains = {**dict.fromkeys(lowering.parameters, "extended")}
             kernel = policy.kernel(contractions, text, parameters=dict.fromkeys(names, 1.0), domains=domains)

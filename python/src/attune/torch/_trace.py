@@ -304,7 +304,7 @@ def _kind(x):
 
 def _of_call(plain, call, meta, axes, place, kind):
     op, args = canonical(plain, call, _kind(meta)) if not meta.dim() else (None, ())
-    args = tuple([constant(x) if isinstance(x, torch.Tensor) else x for x in args])
+    args = tuple([constant(x) if isinstance(x, (bool, torch.Tensor)) else x for x in args])
     if op is not None and any(isinstance(x, Node) and x.shape for x in args):
         op, args = None, ()
     other = meta.dtype.is_floating_point and meta.dtype != kind

@@ -176,14 +176,14 @@ def _print_of(x, to):
 
 def mask_of(node, sizes, block_mask=None):
     """The mask of a traced mask_mod, and of the blocks of a BlockMask. None: every key is visible."""
-    nodes = {}
-    _print_of(node, nodes)
+    nodes, key = {}, object()
     blocks = None if block_mask is None else block_mask.as_tuple()[2:6]
-    key = (tuple([x for _, x in nodes.values()]), tuple(sizes.items()), _print_of(blocks, {}))
     try:
+        _print_of(node, nodes)
+        key = (tuple([x for _, x in nodes.values()]), tuple(sizes.items()), _print_of(blocks, {}))
         found = _known.get(key, key)
-    except TypeError:  # an argument without a hash
-        key = found = object()
+    except (RuntimeError, TypeError):  # tensors without memory, an argument without a hash
+        found = key
     if found is key:
         rule = _Rules(sizes).of(node)
         blocks = None if block_mask is None else _blocks(block_mask)

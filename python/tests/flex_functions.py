@@ -221,6 +221,8 @@ def mask_mods():
         "spatial head": (spatial_head(4, 8), True),
         "padding": (padded(torch.tensor([48, 20])), True),
         "not after": (lambda b, h, q, kv: ~((kv > q) | ~(q - kv < 9)), True),
+        "and true, or false": (lambda b, h, q, kv: ((q >= kv) & True) | False, True),
+        "one of two": (lambda b, h, q, kv: (q >= kv) ^ (kv > 3), False),
         "heads": (lambda b, h, q, kv: torch.where(h == 0, q >= kv, q - kv < 3), False),
         "packed documents": (packed_documents(offsets), False),
         "documents, own positions": (documents(causal, offsets), False),
@@ -299,7 +301,7 @@ def score_mods(make, batch, heads, queries, keys):
     edges, kinds = make(heads, 2, 5), torch.arange(batch * queries * keys * 2).reshape(batch, queries, keys, 2) % 5
     paths = distances % 3
     turned_q, turned_k = make(batch, heads, queries, 6), make(batch, 1, keys, 6)
-    relative = make(2 * max(queries, keys))
+    relative, pairs = make(2 * max(queries, keys)), make(keys, heads, queries)
     ids = torch.arange(max(queries, keys)) // 5
 
     def graph_edges(score, b, h, q_idx, kv_idx):
@@ -324,6 +326,7 @@ def score_mods(make, batch, heads, queries, keys):
         "gelu": (activation(F.gelu), ()),
         "graph distances": (lambda s, b, h, q, kv: s + spatial[h, distances[b, q, kv]], (spatial,)),
         "graph edges": (graph_edges, (edges,)),
+        "pairs": (lambda s, b, h, q, kv: s + pairs[kv, h, q], (pairs,)),
         "latent": (latent, (turned_q, turned_k)),
         "relative": (lambda s, b, h, q, kv: s + (q - kv), ()),
         "checkerboard": (checkerboard, ()),

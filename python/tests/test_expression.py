@@ -25,9 +25,10 @@ def run(cpp, **values):
     functions = {name: getattr(math, name) for name in ALIKE}
     functions.update(SOFT, abs=abs, larger=max, smaller=min, exp_nonpositive=math.exp)
     functions.update(log1p_rate=lambda k, x: math.log1p(k * x) / k, scale_keeping_off=lambda f, s: f * s)
+    functions.update(infinity=lambda: math.inf, modulo=lambda x, y: x - y * math.floor(x / y))
     functions["select"] = lambda c, a, b: a if c else b
     text = cpp.replace("math::", "").replace("lift<T>::constant", "T")
-    text = re.sub(r"attune_own::power<(-?\d+)>", r"power(\1)", text)
+    text = re.sub(r"attune_own::power<(-?\d+)>", r"power(\1)", text).replace("attune_own::", "").replace("<T>", "")
     scope = {**functions, **values, "T": lambda x: x, "power": lambda n: lambda x: x**n}
     return eval(text, {"__builtins__": {}}, scope)
 
@@ -49,12 +50,30 @@ def run(cpp, **values):
         ("0.1e-3 * a + 12345678901", lambda a, b: 0.1e-3 * a + 12345678901),
         ("  tanh(\n a)", lambda a, b: math.tanh(a)),
         ("+a - -bias", lambda a, b: a + b),
+        ("where(a > 0 and bias < 1 and a != bias, 1, 2)", lambda a, b: 1 if a > 0 and b < 1 else 2),
+        ("where(not (a > 0 or bias > 1), 1, 2)", lambda a, b: 2 if a > 0 or b > 1 else 1),
+        ("where(a == a and not a == bias, 3, 4) + where(a == bias, 1, 2)", lambda a, b: 5),
+        ("where(a != bias, 3, 4)", lambda a, b: 3),
+        ("(10 * a) // 1 + (10 * a) // -3", lambda a, b: 10 * a // 1 + 10 * a // -3),
+        ("(7 * a) % (2 * bias)", lambda a, b: 7 * a % (2 * b)),
+        ("maximum(where(a > 0, a, -inf), -1)", lambda a, b: max(a, -1) if a > 0 else -1),
     ],
 )
 def test_the_translation_has_the_value_of_the_expression(text, expected):
     cpp, _ = translate(text, NAMES)
     for a, b in ((0.7, 0.3), (0.2, 1.5), (-1.25, 0.5)):
         assert run(cpp, x_a=a, p_bias=b) == pytest.approx(expected(a, b), rel=1e-14)
+
+
+def test_steps_stand_in_front_of_an_expression():
+    cpp, used = translate("t = exp(a); u = t * t + inf - inf; t + u", NAMES)
+    assert cpp == (
+        "[&] { T const s_t = T(math::exp(x_a)); T const s_u = T(T(T(s_t * s_t) + T(math::infinity<T>())) - "
+        "T(math::infinity<T>())); return T(s_t + s_u); }()"
+    )
+    assert used == {"a"}
+    with pytest.raises(attune.ExpressionError, match="column 19: the name bais is unknown: do you mean bias"):
+        translate("t = a; b = t; b + bais", NAMES)
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
@@ -84,6 +103,10 @@ def test_every_function_is_one_of_the_vocabulary():
         ("a +", 3, "no expression"),
         ("exp(a", 4, "never closed|EOF|no expression"),
         ("a; b", 2, "no expression"),
+        ("a = 2; a", 1, "the step a has the name of something else"),
+        ("t = a; exp = t; exp", 8, "the step exp has the name of something else"),
+        ("t = a;", 3, "no expression"),
+        ("t[0] = a; a", 6, "no expression"),
         ("a + bais", 5, "the name bais is unknown: do you mean bias"),
         ("  é + a", 3, "the name é is unknown"),
         ("exp", 1, r"write exp\(\.\.\.\)"),
@@ -99,11 +122,10 @@ def test_every_function_is_one_of_the_vocabulary():
         ("bias + (a > 0)", 9, "first argument of where"),
         ("where(a, 1, 2)", 7, "is a comparison"),
         ("where(0 < a < 1, 1, 2)", 7, "a chain of comparisons"),
-        ("where(a == 0, 1, 2)", 7, "< <= > >="),
-        ("where(a > 0 and a < 1, 1, 2)", 7, "is a comparison"),
-        ("a and bias", 1, "put one where"),
-        ("a // 2", 3, r"write floor\(x / y\)"),
-        ("(a) % 2", 5, r"write x - y \* floor"),
+        ("where(a in bias, 1, 2)", 7, "< <= > >= == !="),
+        ("where(a > 0 and bias, 1, 2)", 17, "is a comparison"),
+        ("a and bias", 1, "only available in the first argument of where"),
+        ("not a", 1, "UnaryOp is not available"),
         ("a ^ 2", 3, r"write \*\*"),
         ("a @ a", 3, "contractions"),
         ("~a", 1, "UnaryOp is not available"),

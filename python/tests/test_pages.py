@@ -16,7 +16,7 @@ _BLOCK = re.compile(r"<!-- python: runs((?: torch| compiles)*) -->\n```python\n(
 _PAGES = {
     str(page.relative_to(_DOCS)): _BLOCK.findall(page.read_text())
     for folder in ("howto", "tutorial")
-    for page in sorted((_DOCS / folder).glob("python*.md"))
+    for page in sorted((_DOCS / folder).glob("*.md"))
 }
 _TORCH = importlib.util.find_spec("torch") is not None
 

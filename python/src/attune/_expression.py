@@ -4,6 +4,8 @@
 
     translate("sigmoid(a + bias)", {"a": "x_a", "bias": "p_bias"})
 
+An expression may have steps in front, each with a name: "t = a - bias; t * exp(t)".
+
 The text is parsed, never evaluated. Every name and function must be in a list, so the result is an expression and
 nothing else. Everything in it is a T, the scalar of pointwise code.
 """
@@ -37,15 +39,15 @@ _ELSEWHERE = {
     "smaller": "minimum",
 }
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-_COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_JOINED = {ast.And: "smaller", ast.Or: "larger"}  # of truths, which are 0 and 1
+_CONSTANTS = {"inf": "T(math::infinity<T>())"}
 _REFUSED = {
-    ast.FloorDiv: "// is not available: write floor(x / y)",
-    ast.Mod: "% is not available: write x - y * floor(x / y)",
     ast.BitXor: "^ is not available: write ** for a power",
     ast.MatMult: "@ is not available: contractions are given as names",
     ast.Attribute: "a name with a dot is not available: write exp(x) without a module in front",
     ast.IfExp: "a branch has one answer for all lanes of a register: write where(condition, a, b)",
-    ast.BoolOp: "and, or are not available: put one where(...) into another",
+    ast.BoolOp: "and, or are only available in the first argument of where(condition, a, b)",
     ast.Compare: "a comparison is only available as the first argument of where(condition, a, b)",
     ast.Tuple: "a comma outside a call is not available",
     ast.NamedExpr: "an assignment is not available",
@@ -68,7 +70,7 @@ class _Translation:
         raise ExpressionError(
             f"attune: {self.what}, column {column}: {why}\n{pointed(self.line, column)}\n"
             f"  names: {', '.join(sorted(self.names))}\n"
-            f"  functions: {', '.join(sorted(FUNCTIONS))}; operators: + - * / **",
+            f"  functions: {', '.join(sorted(FUNCTIONS))}; operators: + - * / // % **",
             part=self.what,
             line=1,
             column=column,
@@ -100,12 +102,38 @@ class _Translation:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse(self.parsed, mode="eval").body
+                return self.steps() or ([], ast.parse(self.parsed, mode="eval").body)
         except SyntaxError as e:
             column = min(e.offset or len(self.parsed), len(self.parsed))
             self.fail(column + self.start, f"no expression: {e.msg}")
         except (ValueError, MemoryError, RecursionError) as e:
             self.fail(1, _TOO_DEEP if isinstance(e, (MemoryError, RecursionError)) else f"no expression: {e}")
+
+    def steps(self):
+        """Pairs (node of a name, node) and the last node, if the text has steps; else None."""
+        if ";" not in self.parsed:
+            return None
+        try:
+            *steps, last = ast.parse(self.parsed).body
+        except SyntaxError:
+            return None
+        named = [isinstance(x, ast.Assign) and len(x.targets) == 1 and isinstance(x.targets[0], ast.Name) for x in steps]
+        if not steps or not all(named) or not isinstance(last, ast.Expr):
+            return None
+        return [(x.targets[0], x.value) for x in steps], last.value
+
+    def translate(self):
+        """The C++ of the text."""
+        steps, last = self.parse()
+        lines, given = [], self.names
+        for name, node in steps:
+            if name.id in self.names or name.id in FUNCTIONS or name.id in _CONSTANTS:
+                self.fail(self.column(name), f"the step {name.id} has the name of something else")
+            lines.append(f"T const s_{name.id} = {self.of(node)};")
+            self.names = {**self.names, name.id: f"s_{name.id}"}
+        cpp = self.of(last)
+        self.used &= given.keys()
+        return f"[&] {{ {' '.join(lines)} return {cpp}; }}()" if lines else cpp
 
     def number(self, node, sign=1):
         x = node.value
@@ -123,6 +151,8 @@ class _Translation:
 
     def name(self, node):
         if node.id not in self.names:
+            if node.id in _CONSTANTS:
+                return _CONSTANTS[node.id]
             if node.id in FUNCTIONS:
                 self.fail(self.column(node), f"{node.id} is a function: write {node.id}(...)")
             near = difflib.get_close_matches(node.id, self.names, 1)
@@ -157,14 +187,37 @@ class _Translation:
         return f"T(math::{function}({', '.join(arguments)}))"
 
     def condition(self, node):
+        """The C++ of a comparison, which has an answer for each lane."""
+        if self.is_joined(node):
+            return f"{self.truth(node)} > T(0.5)"
         if not isinstance(node, ast.Compare):
             self.fail(self.column(node), "the first argument of where is a comparison, for example a > 0")
         if len(node.ops) > 1:
-            self.fail(self.column(node), "a chain of comparisons is not available: put one where(...) into another")
+            self.fail(self.column(node), "a chain of comparisons is not available: write a < b and b < c")
         sign = _COMPARISONS.get(type(node.ops[0]))
         if sign is None:
-            self.fail(self.column(node), "the comparisons are < <= > >=")
-        return f"{self.of(node.left)} {sign} {self.of(node.comparators[0])}"
+            self.fail(self.column(node), "the comparisons are < <= > >= == !=")
+        left, right = self.of(node.left), self.of(node.comparators[0])
+        return f"{self.opposite(f'{left} == {right}')} > T(0.5)" if sign == "!=" else f"{left} {sign} {right}"
+
+    @staticmethod
+    def is_joined(node):
+        return isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+
+    @staticmethod
+    def opposite(condition):
+        return f"T(math::select({condition}, T(0), T(1)))"
+
+    def truth(self, node):
+        """The C++ of 1 where a condition holds, and 0 elsewhere. Not every kind of lane can join comparisons."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.opposite(self.condition(node.operand))
+        if isinstance(node, ast.BoolOp):
+            first, *others = [self.truth(x) for x in node.values]
+            for x in others:
+                first = f"T(math::{_JOINED[type(node.op)]}({first}, {x}))"
+            return first
+        return f"T(math::select({self.condition(node)}, T(1), T(0)))"
 
     def power(self, node):
         exponent, sign = node.right, 1
@@ -193,6 +246,10 @@ class _Translation:
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, ast.Pow):
                 return self.power(node)
+            if isinstance(node.op, ast.FloorDiv):
+                return f"T(math::floor(T({self.of(node.left)} / {self.of(node.right)})))"
+            if isinstance(node.op, ast.Mod):
+                return f"attune_own::modulo(T({self.of(node.left)}), T({self.of(node.right)}))"
             sign = _OPERATORS.get(type(node.op))
             if sign is not None:
                 return f"T({self.of(node.left)} {sign} {self.of(node.right)})"
@@ -211,7 +268,7 @@ def translate(text, names, what="expression"):
         raise ExpressionError(f"attune: {what}: expected a text, not {type(text).__name__}", part=what)
     t = _Translation(text, names, what)
     try:
-        cpp = t.of(t.parse())
+        cpp = t.translate()
     except RecursionError:
         t.fail(1, _TOO_DEEP)
     depth = deepest = 0

@@ -162,6 +162,11 @@ T power(T const& x) {
   else
     return T(x * power<N - 1>(x));
 }
+// x - y floor(x / y): has the sign of y.
+template <class T>
+T modulo(T const& x, T const& y) {
+  return T(x - y * attune::math::floor(T(x / y)));
+}
 }
 
 """

@@ -6,9 +6,10 @@
     slow = attune.policy.term("-rate * log1p(abs(distance))", parameters={"rate": 1.0})
     op = attune.compile(normalizer=hard, terms=[slow])
 
-An expression has numbers, names, + - * / **, and the functions abs, acos, cos, erf, exp, exp_nonpositive, expm1, floor,
-log, log1p, log1p_rate, maximum, minimum, scale_keeping_off, sigmoid, sin, softplus, sqrt, tanh and
-where(comparison, a, b). It is differentiated for you. Names are the parameters of the policy, the names that each
+An expression has numbers, inf, names, + - * / // % **, and the functions abs, acos, cos, erf, exp, exp_nonpositive,
+expm1, floor, log, log1p, log1p_rate, maximum, minimum, scale_keeping_off, sigmoid, sin, softplus, sqrt, tanh and
+where(condition, a, b). A condition is a comparison, < <= > >= == or !=, or some of them joined by and, or and not. It is
+differentiated for you: // has the derivative 0. Names are the parameters of the policy, the names that each
 function here lists, and these of the query's row:
 
     position            position of the query among the keys: i + offset

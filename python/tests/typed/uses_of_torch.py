@@ -17,6 +17,9 @@ out, lse = at.sink(q, k=q, v=q, logit=0.5, returns=("out", "lse"), layout="blhd"
 lse = at.softmax(q, q, q, returns="lse")
 out = at.attend(attune.op("softmax"), q, q, q, mask=None)
 out = at.scaled_dot_product_attention(q, q, q, is_causal=True, scale=0.5)
+out = at.flex_attention(q, q, q, lambda score, b, h, i, j: score + i, lambda b, h, i, j: i >= j, scale=0.5)
+pair = at.flex_attention(q, q, q, return_lse=True, normalizer="sink", logit=torch.zeros(2))
+out = at.flash_attn_func(q, q, q, causal=True, window_size=(3, 0))
 layer = at.Attention("principled", heads=4, mask=masks.causal(), parameters={"gamma": 0.0})
 out = layer(q, q, q)
 module: torch.nn.Module = at.MultiheadAttention(8, 2, op=attune.op("softmax"), key_heads=1)
@@ -33,5 +36,8 @@ number: int = at.softmax(q, q, q)  # type: ignore
 three: Tuple[torch.Tensor, torch.Tensor, torch.Tensor] = at.softmax(q, q, q, returns=("out", "lse"))  # type: ignore
 at.attend("softmax", q, q, q)  # type: ignore
 at.scaled_dot_product_attention(q, q)  # type: ignore
+at.flex_attention(q, q, q, 2.0)  # type: ignore
+pair = at.flex_attention(q, q, q)  # type: ignore
+at.flash_attn_func(q, q, q, window_size=3)  # type: ignore
 at.Attention("softmax")  # type: ignore
 at.MultiheadAttention("softmax", 8)  # type: ignore

@@ -26,6 +26,8 @@ from .. import _presets
 from .._operator import Operator
 from . import _call, _functions
 from ._drop_in import register_with_transformers, scaled_dot_product_attention
+from ._flash import flash_attn_func, flash_attn_varlen_func
+from ._flex import flex_attention
 from ._modules import Attention, MultiheadAttention
 from ._replace import replace_attention
 
@@ -47,6 +49,6 @@ def __dir__() -> List[str]:
 
 
 __all__ = [
-    "Attention", "MultiheadAttention", "attend", "register_with_transformers", "replace_attention",
-    "scaled_dot_product_attention",
+    "Attention", "MultiheadAttention", "attend", "flash_attn_func", "flash_attn_varlen_func", "flex_attention",
+    "register_with_transformers", "replace_attention", "scaled_dot_product_attention",
 ]

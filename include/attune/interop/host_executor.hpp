@@ -10,9 +10,8 @@
 #include <type_traits>
 
 #include <attune/calls/executor.hpp>
-#include <attune/exec/cpu/bf16/executor.hpp>
-#include <attune/exec/cpu/bf16/tiles.hpp>
 #include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/forward.hpp>
 #include <attune/interop/c_abi.h>
 
 namespace attune::interop {

@@ -28,6 +28,7 @@ _ELSEWHERE = {
     "dropout_p": "attune.torch.scaled_dot_product_attention",
     "is_causal": 'mask=masks.causal(), or masks.causal(align="start") as PyTorch aligns it',
     "key_padding_mask": "mask=masks.padding(lengths)",
+    "score_mod": "attune.torch.flex_attention",
     "return_lse": 'returns=("out", "lse")',
     "softmax_scale": "scale=",
     "window_size": "mask=masks.window(left, right)",

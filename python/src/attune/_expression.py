@@ -4,7 +4,7 @@
 
     translate("sigmoid(a + bias)", {"a": "x_a", "bias": "p_bias"})
 
-An expression may have steps in front, each with a name: "t = a - bias; t * exp(t)".
+Steps may precede an expression, each with a name: "t = a - bias; t * exp(t)".
 
 The text is parsed, never evaluated. Every name and function must be in a list, so the result is an expression and
 nothing else. Everything in it is a T, the scalar of pointwise code.

@@ -9,8 +9,8 @@
 An expression has numbers, inf, names, + - * / // % **, and the functions abs, acos, cos, erf, exp, exp_nonpositive,
 expm1, floor, log, log1p, log1p_rate, maximum, minimum, scale_keeping_off, sigmoid, sin, softplus, sqrt, tanh and
 where(condition, a, b). A condition is a comparison, < <= > >= == or !=, or some of them joined by and, or and not. It is
-differentiated for you: // has the derivative 0. Names are the parameters of the policy, the names that each
-function here lists, and these of the query's row:
+differentiated for you: // has the derivative 0. Steps may precede it: "t = score / cap; cap * tanh(t)".
+Names are the parameters of the policy, the names that each function here lists, and these of the query's row:
 
     position            position of the query among the keys: i + offset
     visible             K, the number of keys that the query sees

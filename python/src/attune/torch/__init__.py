@@ -12,6 +12,9 @@ Every preset is a function of its name; attune.presets() lists them, and attune.
 (B, H, L, D), or (B, L, H, D) with layout="blhd". A parameter is a number or a tensor: (H), (H, Lq), (B, H, Lq). Rows that
 see no key are 0, not NaN.
 
+scaled_dot_product_attention, flex_attention, flash_attn_func and flash_attn_varlen_func have the arguments of their
+originals.
+
 torch.compile(fullgraph=True), dynamic lengths, torch.export, torch.jit.trace and make_fx work. Double backward, vmap and
 forward-mode derivatives are refused.
 """

@@ -151,7 +151,7 @@ def _negated(x):
 # --- masks that earlier calls made --------------------------------------------------------------------------------------
 
 
-_MOST = 16
+_MOST = 4  # a table may be large
 _known: "collections.OrderedDict" = collections.OrderedDict()
 
 

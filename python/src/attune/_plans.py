@@ -78,14 +78,13 @@ class Plan:
             results.append(x)
         return results
 
-    def quick(self, q, k, v, table=None):
-        """The outputs for tensors q, k and v in a list. Its parts are written out: small calls take a few microseconds."""
+    def quick(self, q, k, v, more):
+        """The outputs for tensors q, k and v, and others at the addresses `more`, in a list. Its parts are written out:
+        small calls take a few microseconds."""
         words = self.words
-        if table is None:
-            a, b, c = self.places
-        else:
-            a, b, c, d = self.places
-            words[d] = table[1]
+        a, b, c = self.places[:3]
+        for at, address in zip(self.places[3:], more):
+            words[at] = address
         words[a], words[b], words[c] = q.data_ptr(), k.data_ptr(), v.data_ptr()
         if self.out_is_like_q:
             x = self.torch.empty_like(q)

@@ -163,7 +163,24 @@ def _on_device(operator, names, tensors, numbers, mask, offset, layout, returns)
     return _cuda.forward(operator, fields, named, mask, offset, layout, returns, device)
 
 
-def quick(operator, q, k, v, mask, offset, threads, layout, returns):
+def _read(named):
+    """What the key of a plan has of these arguments, and the addresses of their tensors; None: not for a plan."""
+    found, addresses = [], []
+    for name, x in named.items():
+        kind = type(x)
+        if kind is float or kind is int:
+            found += (name, x, kind)
+        elif kind is _Tensor or kind is torch.nn.Parameter:
+            if (x.requires_grad and _with_gradients()) or not x.is_cpu or x.is_neg():
+                return None
+            found += (name, x.dtype, x.shape, x.stride())
+            addresses.append(x.data_ptr())
+        else:
+            return None
+    return found, addresses
+
+
+def quick(operator, q, k, v, mask, offset, threads, layout, returns, named):
     """The outputs of a call without gradients that looks like an earlier one, in a list; else None.
 
     Its parts are written out: such a call takes a few microseconds.
@@ -187,15 +204,18 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
         or profiler._is_profiler_enabled
     ):
         return None
-    table = None
     try:
+        more, addresses = _read(named) if named else ((), [])
         if mask is not None:
             table = mask._table()
             mask = mask._identity() if table is None else table[0]
+            if table is not None:
+                addresses.append(table[1])
         key = (
             *("q", q.dtype, q.shape, q.stride()),
             *("k", k.dtype, k.shape, k.stride()),
             *("v", v.dtype, v.shape, v.stride()),
+            *more,
             mask,
             offset,
             _threads() if threads is None else threads,
@@ -209,7 +229,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
             plans.last = (None if plan is None else key), plan
     except (AttributeError, RuntimeError, TypeError, ValueError):  # call() says what is wrong
         return None
-    return plan and plan.quick(q, k, v, table)
+    return plan and plan.quick(q, k, v, addresses)
 
 
 def _listed(name, x):

@@ -46,10 +46,9 @@ def _function(name: str) -> Any:
     operator = _presets.op(name)
 
     def preset(q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
-        if not named:
-            found = _call.quick(operator, q, k, v, mask, offset, threads, layout, returns)
-            if found is not None:
-                return returned(found)
+        found = _call.quick(operator, q, k, v, mask, offset, threads, layout, returns, named)
+        if found is not None:
+            return returned(found)
         return _call.call(
             operator, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named
         )

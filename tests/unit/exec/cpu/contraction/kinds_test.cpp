@@ -66,9 +66,9 @@ void check_all(Op const& op) {
   auto const a = jvp(exec, op, moving<Op, moving_tensor<double>>(in));
   auto const b = jvp(reference<double>{}, op, moving<Op, tangent_tensor>(exact));
   std::vector<double> along;
-  for (index_t h = 0; h < extents.heads; ++h)
+  for (index_t head = 0; head < extents.heads; ++head)
     for (index_t i = 0; i < extents.queries; ++i)
-      for (index_t d = 0; d < extents.value_width; ++d) along.push_back(b.at(0, h).out(i, d).tangent[0]);
+      for (index_t d = 0; d < extents.value_width; ++d) along.push_back(b.at(0, head).out(i, d).tangent[0]);
   check_near(a.out_along.values, along);
 }
 

@@ -60,7 +60,7 @@ static_assert(with<normalizer::grounded>::has_ground_weight && with<normalizer::
 static_assert(std::is_trivially_copyable_v<decltype(op)> && std::is_trivially_copyable_v<plain>);
 static_assert(sizeof(plain) <= sizeof(parameter) + 8);   // the scale
 static_assert(sizeof(op) <= 5 * sizeof(parameter) + 8);  // scale, alpha, gamma, beta, gamma
-static_assert(sizeof(attention(kernel::given_scores{}, mask::causal{})) <= 8);
+static_assert(sizeof(attention(kernel::given_scores{}, mask::causal{})) <= 9);
 static_assert(sizeof(k + kernel::given_scores{}) <= sizeof(parameter) + 8);
 static_assert(sizeof(parameter) <= 216);
 

@@ -212,9 +212,18 @@ def _transformers_attention(
 _OF_ATTENTION = re.compile(r"^class \w*Attention\w*\(nn\.Module\):", re.MULTILINE)
 
 
-@functools.lru_cache(maxsize=None)
+_hands: dict[type, bool] = {}
+
+
 def hands_attention_to_others(model: type) -> bool:
-    """Whether a class of models in transformers gets its attention function by name. Others ignore the name.
+    """Whether a class of models in transformers gets its attention function by name. Others ignore the name."""
+    if model not in _hands:
+        _hands[model] = _names_the_interface(model)
+    return _hands[model]
+
+
+def _names_the_interface(model: type) -> bool:
+    """Whether the source of a class of models, or of its bases, names the interface of attention functions.
 
     transformers has no flag for it, and reads the source, too: a file with modules of attention names the interface. One
     such file of a class and of the models that it is made from is enough.

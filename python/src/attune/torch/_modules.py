@@ -145,6 +145,12 @@ class MultiheadAttention(nn.Module):
     parameters: of at.Attention. dropout: needs "softmax" or "biased", or is the rate of an operator that has one.
     """
 
+    in_proj_weight: nn.Parameter | None
+    q_proj_weight: nn.Parameter | None
+    k_proj_weight: nn.Parameter | None
+    v_proj_weight: nn.Parameter | None
+    in_proj_bias: nn.Parameter | None
+
     bias_k = bias_v = None
     add_zero_attn = False
     _qkv_same_embed_dim = False  # else nn.TransformerEncoderLayer computes softmax itself, without this module

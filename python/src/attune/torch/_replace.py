@@ -75,7 +75,8 @@ def replace_attention(
     if isinstance(model, nn.MultiheadAttention):
         raise wrong("model", "the type MultiheadAttention", "a model that contains it; or at.MultiheadAttention.of(model, op)")
     options = {"parameters": parameters, "mask": mask, "dropout": dropout}
-    found, steps, made, inside, set_by_others = Replaced(), [], {}, set(), set()
+    steps: list[Any] = []
+    found, made, inside, set_by_others = Replaced(), {}, set(), set()
     for name, part in _models_of_transformers(model):
         if id(part) in set_by_others:
             continue

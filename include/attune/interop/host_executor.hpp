@@ -21,8 +21,10 @@ struct no_unit {};
 
 /// The unit that multiplies bf16 in calls through the C interface: tiles of AMX, or AVX-512 BF16. Code for an Intel
 /// processor with AVX-512 BF16 and without AMX is rare (Cooper Lake), and slower than float products there.
-using unit_of_machine = std::conditional_t<amx_tiles::there, amx_tiles,
-                                           std::conditional_t<exec_cpu::multiplies_bf16, bf16_instructions, no_unit>>;
+using unit_of_machine =
+    std::conditional_t<!bf16_instructions::of_vectors<xsimd::default_arch>, no_unit,
+                       std::conditional_t<amx_tiles::there, amx_tiles,
+                                          std::conditional_t<exec_cpu::multiplies_bf16, bf16_instructions, no_unit>>>;
 
 /// Whether an operator can be computed by products of bf16 in all calls that gradients need.
 template <class Unit, class Op>

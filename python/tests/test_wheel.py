@@ -16,7 +16,8 @@ from attune import _presets
 _V2 = "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3"
 _V3 = f"{_V2} avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"
 _V4 = f"{_V3} avx512f avx512bw avx512cd avx512dq avx512vl"
-_ALL = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+_AMX = f"{_V4} avx512_bf16 amx_tile amx_bf16"
+_ALL = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-amx")
 
 
 @pytest.fixture
@@ -44,12 +45,15 @@ def without(features, name):
 
 @pytest.mark.parametrize("more", ["", " fpu sse2 avx512_bf16 amx_tile"])
 def test_the_best_level_of_the_processor(package, more):
+    assert package(_AMX + more) == "attune_x86-64-v4-amx.so"
     assert package(_V4 + more) == "attune_x86-64-v4.so"
     assert package(_V3 + more) == "attune_x86-64-v3.so"
     assert package(_V2 + more) == "attune_x86-64-v2.so"
 
 
 def test_one_feature_less_is_a_level_less(package):
+    for name in set(_AMX.split()) - set(_V4.split()):
+        assert package(without(_AMX, name)) == "attune_x86-64-v4.so", name
     for name in set(_V4.split()) - set(_V3.split()):
         assert package(without(_V4, name)) == "attune_x86-64-v3.so", name
     for name in set(_V3.split()) - set(_V2.split()):

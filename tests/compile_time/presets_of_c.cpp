@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // Every row of the catalogue is an operator for other languages. The names in its expression are found there, too, where
-// nothing but namespace attune is visible. To compile the operators themselves takes half an hour: scripts/wheel.
+// nothing but namespace attune is visible. To compile the operators themselves takes most of an hour: scripts/wheel.
 #include <type_traits>
 #include <utility>
 

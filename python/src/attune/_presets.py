@@ -21,6 +21,7 @@ from ._sources import source_of_preset
 _FOLDER = pathlib.Path(__file__).parent / "_native"
 # The features that each x86-64 level adds to the one below, as Linux names them (abm is LZCNT); the best first.
 _LEVELS = (
+    ("x86-64-v4-amx", {"avx512_bf16", "amx_tile", "amx_bf16"}),
     ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
     ("x86-64-v3", {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}),
     ("x86-64-v2", {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}),

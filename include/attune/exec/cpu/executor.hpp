@@ -52,7 +52,7 @@ struct cpu_threads {
   int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
   thread_executor_ref executor = thread_pool{};  ///< provides the threads
 
-  constexpr cpu_threads() = default;
+  constexpr cpu_threads() = default;                                           ///< a thread per processor
   constexpr explicit cpu_threads(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
   /// Runs on the threads of `executor_of_threads`, which must outlive the calls if it has a state.
   template <class Executor>

@@ -265,3 +265,20 @@ def test_parts_of_a_model_that_does_not_hand_its_attention_to_others():
     assert [name for name, _ in found.replaced] == ["model.language_model"]
     assert [name for name, _ in found.left] == ["", "model", "model.vision_tower"]
     assert model.config.text_config._attn_implementation == "attune"
+
+
+@needs("biased")
+def test_a_mask_may_change_before_the_backward_pass():
+    """Also where the position bias alone has a gradient."""
+    at.register_with_transformers()
+    q, k, v = (torch.randn(1, 2, 6, 4, generator=torch.Generator().manual_seed(n)) for n in range(3))
+    found = []
+    for changes in (False, True):
+        mask = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
+        bias = torch.zeros(1, 2, 6, 6, requires_grad=True)
+        out, _ = ALL_ATTENTION_FUNCTIONS["attune"](torch.nn.Module(), q, k, v, mask, position_bias=bias)
+        if changes:
+            mask.fill_(True)
+        out.square().sum().backward()
+        found.append(bias.grad)
+    assert torch.equal(*found)

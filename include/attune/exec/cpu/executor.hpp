@@ -95,7 +95,7 @@ struct cpu : cpu_threads {
   /// The calls.
   static constexpr call_table offers = exec_cpu::offers_of_cpu(storage_only<T>);
 
-  using cpu_threads::cpu_threads;  ///< how many threads, or which
+  using cpu_threads::cpu_threads;
 };
 // C++20 deduces nothing from inherited constructors.
 template <class... Threads>

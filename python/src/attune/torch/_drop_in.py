@@ -89,18 +89,17 @@ def _all_dropped(*tensors):
     return out + sum([x.sum() for x in empty])
 
 
-def _shown(table, *tensors):
-    """The mask of a boolean table. It is a copy if the backward pass will read it, or a compiler sees the call."""
-    if table.is_cpu and not torch.compiler.is_compiling():
-        if not torch.is_grad_enabled() or not any([x.requires_grad for x in tensors]):
-            return masks._borrowed(table)
+def _shown(table):
+    """The mask of a boolean table. It is a copy if a backward pass may read it, or a compiler sees the call."""
+    if table.is_cpu and not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        return masks._borrowed(table)
     return masks.visible(table)
 
 
-def _mask_or_bias(name, table, keys, *tensors):
+def _mask_or_bias(name, table, keys):
     """The mask of a boolean table, which shows keys, or the bias of numbers, which are added to the scores; and None."""
     if table.dtype == torch.bool:
-        return _shown(table, *tensors), None
+        return _shown(table), None
     if not table.is_floating_point():
         raise wrong(name, f"the type {table.dtype}", "bool, or a real type: numbers are added to the scores")
     return None, table.expand(*table.shape[:-1], keys)
@@ -129,7 +128,7 @@ def scaled_dot_product_attention(
             if attn_mask is None:
                 return functions.softmax(query, key, value, mask=_CAUSAL if is_causal else None)
             if not is_causal and attn_mask.dim() == 4 and attn_mask.dtype == torch.bool:
-                return functions.softmax(query, key, value, mask=_shown(attn_mask, query, key, value))
+                return functions.softmax(query, key, value, mask=_shown(attn_mask))
     if query.dim() < 2 or key.dim() != query.dim() or value.dim() != query.dim():
         raise wrong("query", f"{query.dim()} axes, key {key.dim()} and value {value.dim()}", "the same number, at least 2")
     if not 0 <= dropout_p <= 1:
@@ -148,7 +147,7 @@ def scaled_dot_product_attention(
         mask = _CAUSAL
     elif attn_mask is not None:
         table = _four_axes(attn_mask, lead) if len(lead) > 1 and attn_mask.dim() > 3 else attn_mask
-        mask, bias = _mask_or_bias("attn_mask", table, k.shape[2], q, k, v)
+        mask, bias = _mask_or_bias("attn_mask", table, k.shape[2])
     front = (*lead, q.shape[1]) if query.dim() > 2 else ()
     shape = (*front, query.shape[-2], value.shape[-1])
     return _attend(q, k, v, mask, dropout_p, bias=bias, scale=scale).reshape(shape)
@@ -196,7 +195,7 @@ def _transformers_attention(
             raise wrong(name, got, _INSTEAD.get(name, 'None: attn_implementation="attune" does not know it'))
     keys, mask, bias = key.shape[2], None, None
     if attention_mask is not None:
-        mask, bias = _mask_or_bias("attention_mask", attention_mask[..., :keys], keys, query, key, value)
+        mask, bias = _mask_or_bias("attention_mask", attention_mask[..., :keys], keys)
     elif sliding_window is not None and keys > sliding_window:
         raise wrong("sliding_window", f"the value {sliding_window} and no mask", "a mask, which has the window")
     elif query.shape[2] > 1 and (is_causal if is_causal is not None else getattr(module, "is_causal", True)):

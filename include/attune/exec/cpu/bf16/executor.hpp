@@ -61,7 +61,7 @@ struct cpu_bf16_products : cpu_threads {
     return x;
   }();
 
-  using cpu_threads::cpu_threads;  ///< how many threads, or which
+  using cpu_threads::cpu_threads;
   constexpr cpu_bf16_products() = default;
   constexpr explicit cpu_bf16_products(cpu<T, Arch> const& like) : cpu_threads(like) {}  ///< runs on its threads
 };

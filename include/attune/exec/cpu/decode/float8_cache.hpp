@@ -183,7 +183,7 @@ struct cpu_float8_cache : cpu_threads {
     return x;
   }();
 
-  using cpu_threads::cpu_threads;  ///< how many threads, or which
+  using cpu_threads::cpu_threads;
   constexpr cpu_float8_cache() = default;
   constexpr explicit cpu_float8_cache(cpu<T, Arch> const& like) : cpu_threads(like) {}  ///< runs on its threads
 };

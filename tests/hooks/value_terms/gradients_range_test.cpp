@@ -2,22 +2,16 @@
 // Copyright (c) 2026 The attune authors
 //
 // A value term: gradients against differences.
-#include <sstream>
-
 #include <attune/testing/gradient_check.hpp>
 
-#include "../../unit/check.hpp"
+#include "../../support/report.hpp"
 #include "operators.hpp"
 
 namespace attune::test {
 
 TEST_CASE("value term: gradients, range") {
-  auto const report = testing::check_gradients(
-      term_range(), {.batch = 1, .queries = 3, .keys = 5, .width = 3, .value_width = value_width, .gate_width = 2}, 1);
-  std::ostringstream text;
-  text << report;
-  INFO(text.str());
-  CHECK(report.passed());
+  check_passed(testing::check_gradients(
+      term_range(), {.batch = 1, .queries = 3, .keys = 5, .width = 3, .value_width = value_width, .gate_width = 2}, 1));
 }
 
 }  // namespace attune::test

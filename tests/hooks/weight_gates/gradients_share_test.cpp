@@ -2,22 +2,16 @@
 // Copyright (c) 2026 The attune authors
 //
 // A weight gate: gradients against differences.
-#include <sstream>
-
 #include <attune/testing/gradient_check.hpp>
 
-#include "../../unit/check.hpp"
+#include "../../support/report.hpp"
 #include "operators.hpp"
 
 namespace attune::test {
 
 TEST_CASE("weight gate: gradients, share") {
-  auto const report =
-      testing::check_gradients(gated_share(), {.batch = 1, .queries = 3, .keys = 5, .width = 3, .gate_width = 2}, 1);
-  std::ostringstream text;
-  text << report;
-  INFO(text.str());
-  CHECK(report.passed());
+  check_passed(
+      testing::check_gradients(gated_share(), {.batch = 1, .queries = 3, .keys = 5, .width = 3, .gate_width = 2}, 1));
 }
 
 }  // namespace attune::test

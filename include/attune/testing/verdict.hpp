@@ -23,8 +23,12 @@
 #include <vector>
 
 #include <attune/testing/judging/conclusion.hpp>
+#include <attune/testing/judging/forward/lost_rows.hpp>
+#include <attune/testing/judging/forward/mask_edges.hpp>
+#include <attune/testing/judging/forward/other_calls.hpp>
+#include <attune/testing/judging/forward/other_pages.hpp>
+#include <attune/testing/judging/forward/wrong_keys.hpp>
 #include <attune/testing/judging/read_tensor.hpp>
-#include <attune/testing/judging/usual_suspects.hpp>
 #include <attune/testing/moving_parameter.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
@@ -34,41 +38,38 @@ namespace attune::testing {
 namespace detail {
 
 template <class Op>
-class judge : usual_suspects<Op> {
+class judge {
   using D = dual<double, 1>;
-  using base = usual_suspects<Op>;
-  using base::accumulation_, base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_;
-  using base::judge_direction, base::op_, base::p_, base::precision_, base::regions_, base::report_, base::rows_;
-  using base::sampled_, base::seen_, base::step;
-  using typename base::sampled_row;
 
  public:
   judge(Op const& op, inputs<Op, any_tensor> const& in, candidate const& given, verdict_options const& how)
-      : base(op, in, given, how) {}
+      : call_(op, in, given, how) {}
 
   verdict_report operator()() {
-    base::elements();
-    base::sample();
-    for_each_moving_parameter(
-        op_, p_, [&](finding const& f, Op const& op, lift<D> const& numbers) { by_parameter(f, op, numbers); });
+    call_.elements();
+    call_.sample();
+    for_each_moving_parameter(call_.op, call_.p, [&](finding const& f, Op const& op, lift<D> const& numbers) {
+      by_parameter(f, op, numbers);
+    });
     as_a_whole();
     lse_as_a_whole();
     by_sums_of_rows();
-    base::by_slopes();
-    for (int d = 1; d < defect_count; ++d) by_defect(static_cast<defect>(d), testing::name_of(static_cast<defect>(d)));
+    by_slopes(call_);
+    for (known_defect const& d : known_defects)
+      if (d.when == search::always) call_.by_defect(d);
     decide();
-    return std::move(report_);
+    return std::move(call_.report);
   }
 
  private:
   void by_parameter(finding const& f, Op const& op, lift<D> const& numbers) {
-    altered_rows<Op> const rows(op, in_, p_);
-    judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
-                      auto const row = rows.template evaluate<D>(defect::none, r.batch, r.head, r.query, numbers);
-                      for (D const& out : row.out) x.push_back(out.tangent[0]);
-                      if (!given_.lse().empty()) x.push_back(row.lse.tangent[0]);
-                      if (!given_.ground_weight().empty()) x.push_back(row.ground_weight.tangent[0]);
-                    }));
+    altered_rows<Op> const rows(op, call_.in, call_.p);
+    call_.judge_direction(f, call_.direction([&](sampled_row const& r, std::vector<double>& x) {
+      auto const row = rows.template evaluate<D>({}, r.batch, r.head, r.query, numbers);
+      for (D const& out : row.out) x.push_back(out.tangent[0]);
+      if (!call_.given.lse().empty()) x.push_back(row.lse.tangent[0]);
+      if (!call_.given.ground_weight().empty()) x.push_back(row.ground_weight.tangent[0]);
+    }));
   }
 
   /// A factor of the whole output: truncation instead of rounding, or a biased sum.
@@ -76,52 +77,52 @@ class judge : usual_suspects<Op> {
     finding f;
     f.name = "out";
     f.parameter = f.relative = true;
-    judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
-                      for (index_t c = 0; c < p_.value_width; ++c)
-                        x.push_back(bounds_.at_out(r.batch, r.head, r.query, c).value);
-                      x.resize(x.size() + step() - std::size_t(p_.value_width), 0);
-                    }));
+    call_.judge_direction(f, call_.direction([&](sampled_row const& r, std::vector<double>& x) {
+      for (index_t c = 0; c < call_.p.value_width; ++c)
+        x.push_back(call_.bounds.at_out(r.batch, r.head, r.query, c).value);
+      x.resize(x.size() + call_.step() - std::size_t(call_.p.value_width), 0);
+    }));
   }
   /// A number added to every lse.
   void lse_as_a_whole() {
-    if (given_.lse().empty()) return;
+    if (call_.given.lse().empty()) return;
     finding f;
     f.name = "lse";
     f.parameter = true;
-    judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
-                      x.resize(x.size() + std::size_t(p_.value_width), 0);
-                      x.push_back(std::isfinite(base::exact_lse(r).value) ? 1 : 0);
-                      if (!given_.ground_weight().empty()) x.push_back(0);
-                    }));
+    call_.judge_direction(f, call_.direction([&](sampled_row const& r, std::vector<double>& x) {
+      x.resize(x.size() + std::size_t(call_.p.value_width), 0);
+      x.push_back(std::isfinite(call_.exact_lse(r).value) ? 1 : 0);
+      if (!call_.given.ground_weight().empty()) x.push_back(0);
+    }));
   }
   /// In each row the sum of weights has another error: out times 1 + x, lse minus x. x comes from the residual, so it
   /// needs another reason to fail. It moves out and lse: one of them alone has another cause.
   void by_sums_of_rows() {
-    if (!Op::has_lse || !seen_.must_be_explained(0) || !seen_.must_be_explained(1)) return;
+    if (!Op::has_lse || !call_.seen.must_be_explained(0) || !call_.seen.must_be_explained(1)) return;
     std::vector<double> all;
-    for (std::size_t n = 0; n < sampled_.size(); ++n) {
-      sampled_row const& r = sampled_[n];
+    for (std::size_t n = 0; n < call_.sampled.size(); ++n) {
+      sampled_row const& r = call_.sampled[n];
       double square = 0, product = 0;
       auto const along = [&](std::size_t k) {
-        return k < std::size_t(p_.value_width)    ? bounds_.at_out(r.batch, r.head, r.query, index_t(k)).value
-               : k == std::size_t(p_.value_width) ? -1
-                                                  : 0;
+        return k < std::size_t(call_.p.value_width)    ? call_.bounds.at_out(r.batch, r.head, r.query, index_t(k)).value
+               : k == std::size_t(call_.p.value_width) ? -1
+                                                       : 0;
       };
-      for (std::size_t k = 0; k < step(); ++k) {
-        double const x = along(k), m = seen_.metric(n * step() + k);
+      for (std::size_t k = 0; k < call_.step(); ++k) {
+        double const x = along(k), m = call_.seen.metric(n * call_.step() + k);
         if (m == 0 || !std::isfinite(x)) continue;
         square += x * x * m;
-        product += x * seen_.residual(n * step() + k) * m;
+        product += x * call_.seen.residual(n * call_.step() + k) * m;
       }
-      for (std::size_t k = 0; k < step(); ++k)
+      for (std::size_t k = 0; k < call_.step(); ++k)
         all.push_back(square > 0 && std::isfinite(along(k)) ? along(k) * product / square : 0);
     }
     finding f;
     f.name = "sum of weights off, by another factor in each row";
     f.last_resort = true;
-    f = seen_.judged(f, all);
+    f = call_.seen.judged(f, all);
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
-    report_.findings.push_back(f);
+    call_.report.findings.push_back(f);
   }
   /// A factor 1 / (1 - p) for a usual p is the scale of a dropout. The nearest p, if the estimate tells it from others.
   static std::string dropout_of(finding const& f) {
@@ -139,25 +140,26 @@ class judge : usual_suspects<Op> {
   /// Parameters that are far off: their effect is not proportional to it. `suspects`: sampled rows that tell the size.
   void by_large_changes(std::vector<std::size_t> const& suspects) {
     std::size_t const every = suspects.size() / 64 + 1;  // so many rows tell enough
-    for (finding& f : report_.findings) {
+    for (finding& f : call_.report.findings) {
       auto const cost = [&](double by) {
         double sum = math::infinity<double>();
-        with_moved_parameter(op_, p_, f, by, [&](Op const& op) {
-          altered_rows<Op> const rows(op, in_, p_);
+        with_moved_parameter(call_.op, call_.p, f, by, [&](Op const& op) {
+          altered_rows<Op> const rows(op, call_.in, call_.p);
           sum = 0;
           for (std::size_t n = 0; n < suspects.size(); n += every) {
-            sampled_row const& r = sampled_[suspects[n]];
+            sampled_row const& r = call_.sampled[suspects[n]];
             std::vector<double> change;
-            base::append_change(rows.template evaluate<double>(defect::none, r.batch, r.head, r.query), r, change);
-            for (std::size_t k = 0; k < change.size(); ++k) sum += seen_.left(suspects[n] * step() + k, change[k]);
+            call_.append_change(rows.template evaluate<double>({}, r.batch, r.head, r.query), r, change);
+            for (std::size_t k = 0; k < change.size(); ++k)
+              sum += call_.seen.left(suspects[n] * call_.step() + k, change[k]);
           }
         });
         return sum;
       };
-      refit(f, seen_, cost, [&](double by) {
+      refit(f, call_.seen, cost, [&](double by) {
         std::vector<double> along;
-        with_moved_parameter(op_, p_, f, by,
-                             [&](Op const& op) { along = base::change_to(altered_rows<Op>(op, in_, p_)); });
+        with_moved_parameter(call_.op, call_.p, f, by,
+                             [&](Op const& op) { along = call_.changes_to(altered_rows<Op>(op, call_.in, call_.p)); });
         return along;
       });
     }
@@ -165,32 +167,32 @@ class judge : usual_suspects<Op> {
 
   // ---- what looks like noise ----------------------------------------------------------------------------------------
   void by_noise(std::vector<std::size_t> const& rows) {
-    std::vector<int> const* parts = base::suspect_parts();
+    std::vector<int> const* parts = suspect_parts(call_);
     std::vector<int> const in = parts == nullptr ? std::vector<int>{} : *parts;
     finding f;
-    f.where = regions_.words(in);
+    f.where = call_.parts.words(in);
     auto const sizes = [&](auto const& of_row) {
-      return direction([&](sampled_row const& r, std::vector<double>& x) {
+      return call_.direction([&](sampled_row const& r, std::vector<double>& x) {
         of_row(r, x);
-        x.resize(x.size() + step() - std::size_t(p_.value_width), 0);
+        x.resize(x.size() + call_.step() - std::size_t(call_.p.value_width), 0);
       });
     };
     f.name = "sums of out rounded to 16 bits";
     auto const size = sizes([&](sampled_row const& r, std::vector<double>& x) {
-      for (index_t c = 0; c < p_.value_width; ++c)
-        x.push_back(std::fabs(bounds_.at_out(r.batch, r.head, r.query, c).value));
+      for (index_t c = 0; c < call_.p.value_width; ++c)
+        x.push_back(std::fabs(call_.bounds.at_out(r.batch, r.head, r.query, c).value));
     });
     double const least = format_of(storage::fp16).unit / 8, most = 16 * format_of(storage::bf16).unit;
     add_noise(f, size, least, most, in);
     // The sums of tiles are as large as the spread of a row's terms, and so are the errors of rounded probabilities.
     f.name = "probabilities or sums of out rounded to 16 bits";
     auto const partial = sizes([&](sampled_row const& r, std::vector<double>& x) {
-      auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
-      index_t const head = p_.group(r.head, p_.value_heads);
-      for (index_t c = 0; c < p_.value_width; ++c) {
+      auto const row = call_.rows.template evaluate<double>({}, r.batch, r.head, r.query);
+      index_t const head = call_.p.group(r.head, call_.p.value_heads);
+      for (index_t c = 0; c < call_.p.value_width; ++c) {
         double square = row.out[std::size_t(c)] * row.out[std::size_t(c)];
         for (std::size_t k = 0; k < row.keys.size(); ++k) {
-          double const term = row.weights[k] == 0 ? 0 : row.weights[k] * in_.v(r.batch, head, row.keys[k], c);
+          double const term = row.weights[k] == 0 ? 0 : row.weights[k] * call_.in.v(r.batch, head, row.keys[k], c);
           square += term * term;
         }
         x.push_back(std::sqrt(square));
@@ -202,18 +204,19 @@ class judge : usual_suspects<Op> {
   }
   void add_noise(finding const& f, std::vector<double> const& size, double least, double most,
                  std::vector<int> const& in) {
-    report_.findings.push_back(seen_.judged_as_noise(f, size, least, most, in));
+    call_.report.findings.push_back(call_.seen.judged_as_noise(f, size, least, most, in));
   }
   /// e^(lse - maximum) is a number of 16 bits, next to the exact one, in most rows.
   void by_rounded_sum(std::vector<std::size_t> const& rows) {
     if constexpr (Op::has_lse && Op::normalizer_policy::traits.reference == mass_reference::running_maximum) {
-      if (given_.lse().empty() || format_of(given_.lse_stored()).unit > format_of(storage::fp32).unit) return;
+      if (call_.given.lse().empty() || format_of(call_.given.lse_stored()).unit > format_of(storage::fp32).unit) return;
       for (storage s : {storage::bf16, storage::fp16}) {
         double on = 0, all = 0;
         for (std::size_t n : rows) {
-          sampled_row const& r = sampled_[n];
-          double const got = given_.lse()[std::size_t((r.batch * p_.heads + r.head) * p_.queries + r.query)];
-          auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
+          sampled_row const& r = call_.sampled[n];
+          double const got =
+              call_.given.lse()[std::size_t((r.batch * call_.p.heads + r.head) * call_.p.queries + r.query)];
+          auto const row = call_.rows.template evaluate<double>({}, r.batch, r.head, r.query);
           double most = 0;
           for (double w : row.weights) most = std::fmax(most, w);
           double const exact = 1 / most, sum = std::exp(got - row.lse) * exact, slack = 4e-7 * (4 + std::fabs(got));
@@ -226,48 +229,55 @@ class judge : usual_suspects<Op> {
         finding f;
         f.name = std::string("sum of weights rounded to ") + name_of(s);
         f.share = on / all;
-        f.z = 2 * how_.gate;
+        f.z = 2 * call_.how.gate;
         f.power = f.power_of_part = math::infinity<double>();
-        report_.findings.push_back(f);
+        call_.report.findings.push_back(f);
         return;
       }
     }
   }
   /// Everything but the lse is as rounding leaves it.
   void by_lse_alone() {
-    bool alone = seen_.must_be_explained(1);
-    for (std::size_t n = 0; n < report_.elements.size(); ++n)
-      alone = alone && (n == 1 || (report_.elements[n].outside == 0 && !seen_.must_be_explained(int(n))));
-    if (alone) report_.observation = "only the lse is seen to be wrong";
+    bool alone = call_.seen.must_be_explained(1);
+    for (std::size_t n = 0; n < call_.report.elements.size(); ++n)
+      alone = alone && (n == 1 || (call_.report.elements[n].outside == 0 && !call_.seen.must_be_explained(int(n))));
+    if (alone) call_.report.observation = "only the lse is seen to be wrong";
   }
 
   // ---- decision -----------------------------------------------------------------------------------------------------
   void decide() {
-    if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
-      std::vector<std::size_t> all(sampled_.size());
+    if (any_outside(call_.report) || any_noticed(call_.report, call_.how.gate) || call_.seen.must_explain_any()) {
+      std::vector<std::size_t> all(call_.sampled.size());
       std::iota(all.begin(), all.end(), std::size_t(0));
-      auto const suspects = base::suspect_rows();
-      if (seen_.total() > 0) {  // else all is NaN, and says nothing of keys
-        base::by_keys(all);
-        if (suspects.size() < all.size()) base::by_keys(suspects);
+      auto const suspects = suspect_rows(call_);
+      if (call_.seen.total() > 0) {  // else all is NaN, and says nothing of keys
+        by_keys(call_, all);
+        if (suspects.size() < all.size()) by_keys(call_, suspects);
       }
       by_large_changes(suspects);
-      base::by_ranges(suspects);
-      base::by_pages();
-      base::by_empty_rows();
-      base::by_exponentials();
-      by_narrow_arithmetic(report_, precision_, how_.gate, [&](precision const& narrow) {
-        error_bounds const b = error_bound(op_, in_, narrow);
-        return all_within(given_.out(), b.out) && all_within(given_.lse(), b.lse) &&
-               all_within(given_.ground_weight(), b.ground_weight);
+      by_ranges(call_, suspects);
+      for (known_defect const& d : known_defects)
+        if (d.when == search::after_failure) call_.by_defect(d);
+      by_mask_edges(call_, suspects);
+      by_other_parameters(call_);
+      by_other_bias(call_);
+      by_pages(call_);
+      by_empty_rows(call_);
+      by_exponentials(call_);
+      by_narrow_arithmetic(call_.report, call_.formats, call_.how.gate, [&](precision const& narrow) {
+        error_bounds const b = error_bound(call_.op, call_.in, narrow);
+        return all_within(call_.given.out(), b.out) && all_within(call_.given.lse(), b.lse) &&
+               all_within(call_.given.ground_weight(), b.ground_weight);
       });
       by_noise(suspects);
     }
-    report_.condition = condition_of(bounds_.out, accumulation_, how_.gate);
-    for (finding& f : report_.findings)
+    call_.report.condition = condition_of(call_.bounds.out, call_.accumulation, call_.how.gate);
+    for (finding& f : call_.report.findings)
       if (f.name == "out" && f.parameter) f.hint = dropout_of(f);
-    conclude(report_, seen_, how_, 0.25);
+    conclude(call_.report, call_.seen, call_.how, 0.25);
   }
+
+  sampled_call<Op> call_;
 };
 
 }  // namespace detail

@@ -44,7 +44,8 @@ struct finding {
   std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
   double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile
 
-  std::string hint = {};  ///< what it may come from
+  std::string hint = {};     ///< what it may come from
+  std::string look_at = {};  ///< "look at: ...": where in a kernel's source
 
   /// The finding as text: "behaves as if: value gate ignored".
   std::string words() const {

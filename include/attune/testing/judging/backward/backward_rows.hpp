@@ -3,7 +3,7 @@
 //
 //   w = e^(a - lse),  h = <do, v>,  R = <do, out> + w0 dw0 - dlse,  da = w (h - R),  dv += w do,  <dq, dk> += da d<a>
 //
-// The rows of a backward pass that recomputes its weights from a saved lse, with one mistake. The lse and the row term
+// The rows of a backward pass that recomputes its weights from a saved lse, with one change. The lse and the row term
 // come from a forward pass that is right. Each row adds its own part to the gradients, so that a mistake of some rows
 // is a sum over them.
 #pragma once
@@ -11,88 +11,30 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <type_traits>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include <attune/exec/reference/dense_vjp.hpp>
+#include <attune/testing/judging/defects/altered_pairs.hpp>
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing::detail {
 
-/// A mistake of a backward pass.
-enum class backward_defect {
-  whole_row,         ///< what the row adds
-  logits_too_large,  ///< a derivative: logits times 1 + x
-  logits_in_bf16,
-  logits_in_fp16,
-  weights_in_bf16,  ///< in dv alone
-  weights_in_fp16,
-  unnormalized_weights,  ///< in dv alone: e^(a - maximum)
-  products_in_bf16,      ///< h
-  products_in_fp16,
-  slopes_in_bf16,  ///< da
-  slopes_in_fp16,
-  through_maximum,  ///< da of the largest logit lacks R once more
-  row_term_missing,
-  row_term_in_bf16,
-  row_term_in_fp16,
-  row_term_late,  ///< of the next query
-  lse_late,       ///< of the next query
-  mask_ignored,
-  mask_top_left,
-  mask_later,
-  mask_earlier,
-  next_key_head,
-  one_head_of_group,  ///< dk and dv alone: they lack the rows of all heads but the first of each group
-  count
+/// A part of the gradients that a row adds.
+struct row_effect {
+  enum class kind {
+    change,         ///< the difference that `change` makes
+    whole,          ///< all of it
+    logit_factor,   ///< the derivative by a factor of the recomputed logits
+    product_factor  ///< the derivative by a factor of h = <do, v>
+  };
+  kind is = kind::change;
+  row_change change = {};
 };
-
-/// The name of a finding.
-constexpr char const* name_of(backward_defect d) {
-  constexpr char const* names[] = {"whole rows",
-                                   "factor of the recomputed logits",
-                                   "logits rounded to bf16",
-                                   "logits rounded to fp16",
-                                   "probabilities rounded to bf16",
-                                   "probabilities rounded to fp16",
-                                   "dv from weights that are not normalized",
-                                   "dP rounded to bf16",
-                                   "dP rounded to fp16",
-                                   "dS rounded to bf16",
-                                   "dS rounded to fp16",
-                                   "gradient through the maximum",
-                                   "row term <dout, out> missing from dS",
-                                   "row term <dout, out> rounded to bf16",
-                                   "row term <dout, out> rounded to fp16",
-                                   "row term <dout, out> of the next query",
-                                   "saved lse of the next query",
-                                   "mask ignored in the backward pass alone",
-                                   "mask aligned top-left in the backward pass alone",
-                                   "mask shifted by +1 in the backward pass alone",
-                                   "mask shifted by -1 in the backward pass alone",
-                                   "keys and values of the next key head in the backward pass alone",
-                                   "gradients of one head of each group alone"};
-  static_assert(std::size(names) == std::size_t(backward_defect::count));
-  return names[int(d)];
-}
-
-/// Whether a mistake changes dq. The others change dv alone, or dk and dv alone.
-constexpr bool changes_queries(backward_defect d) {
-  return d != backward_defect::weights_in_bf16 && d != backward_defect::weights_in_fp16 &&
-         d != backward_defect::unnormalized_weights && d != backward_defect::one_head_of_group;
-}
-
-/// The keys of a row that are read.
-enum class row_keys {
-  visible,
-  all  ///< hidden keys and the next key head too
-};
-
-/// Whether a row with this mistake reads keys that it does not see, or keys of another head.
-constexpr bool reads_other_keys(backward_defect d) {
-  return d == backward_defect::mask_ignored || d == backward_defect::mask_top_left ||
-         d == backward_defect::mask_later || d == backward_defect::mask_earlier || d == backward_defect::next_key_head;
+/// Whether an effect changes dq. The others change dv alone, or dk and dv alone.
+constexpr bool changes_queries(row_effect const& x) {
+  return !x.change.weights_stored && !x.change.unnormalized && !x.change.one_head_of_group;
 }
 
 /// Whether the weights of an operator are e^(a - lse), and nothing else multiplies weights, values or outputs. A policy
@@ -106,9 +48,9 @@ concept RecomputesWeights =
     !Op::normalizer_policy::traits.ground_mass && !Op::normalizer_policy::traits.weight_factor &&
     !Op::normalizer_policy::traits.uniform_share;
 
-/// Adds rows to gradients: select(b, h, i), then add(defect, gradients) as often as you like. Gradients by parameters
+/// Adds rows to gradients: select(b, h, i), then add(effect, gradients) as often as you like. Gradients by parameters
 /// and tables of the normalizer and the kernel's logit stay 0.
-/// Complexity: select: O(Lk (D + Dv)); add: the same for the pairs that the defect changes.
+/// Complexity: select: O(Lk (D + Dv)); add: the same for the pairs that the change alters.
 template <RecomputesWeights Op>
 class backward_rows {
   using view = any_tensor;
@@ -118,250 +60,197 @@ class backward_rows {
 
  public:
   backward_rows(Op const& op, inputs<Op, view> const& in, problem_shape const& p, cotangents<Op, view> const& d)
-      : op_(attune::detail::numbered(op)), in_(in), other_in_(in), p_(p), d_(d) {
+      : op_(attune::detail::numbered(op)), uncapped_(op_), pairs_(op_, in, p), p_(p), d_(d) {
+    for (operator_parameter const& x : listed_parameters(uncapped_))
+      if (x.path().ends_with("cap")) const_cast<parameter&>(*x.at) = 1e12;
     for (index_t b = 0; b < p.batch; ++b)
       for (index_t h = 0; h < p.heads; ++h)
         for (index_t i = 0; i < p.queries; ++i) {
-          select(b, h, i, row_keys::visible);
-          lse_.push_back(here_.lse), row_terms_.push_back(here_.row_term);
+          select(b, h, i);
+          lse_.push_back(lse_here_), row_terms_.push_back(row_term_);
         }
   }
   backward_rows(backward_rows const&) = delete;  // it refers to its arguments
 
-  /// Whether a defect changes anything in this problem.
-  bool applies(backward_defect d) const {
-    switch (d) {
-      case backward_defect::mask_ignored:
-      case backward_defect::mask_top_left:
-      case backward_defect::mask_later:
-      case backward_defect::mask_earlier:
-        return masked;
-      case backward_defect::one_head_of_group:
-        return Op::uses(field::k) && p_.key_heads < p_.heads && p_.key_heads == p_.value_heads;
-      case backward_defect::next_key_head:
-        return Op::uses(field::k) && p_.key_heads > 1 && p_.key_heads == p_.value_heads;
-      default:
-        return true;
-    }
-  }
-  /// Reads a row. row_keys::all: for mistakes that read other keys, too.
-  void select(index_t b, index_t h, index_t i, row_keys keys) {
+  /// Reads a row.
+  void select(index_t b, index_t h, index_t i) {
     b_ = b, h_ = h, i_ = i;
-    index_t const own = p_.group(h, p_.value_heads);
-    read(here_, in_, own, masked ? keys : row_keys::visible);
-    if constexpr (Op::uses(field::k)) {
-      if (keys == row_keys::all && applies(backward_defect::next_key_head)) {
-        other_in_.k = in_.k.of_head(b, next_head());
-        read(other_, other_in_, (own + 1) % p_.value_heads, row_keys::visible);
-      }
+    by_out_.assign(std::size_t(p_.value_width), 0);
+    if (!d_.out.absent())
+      for (index_t c = 0; c < p_.value_width; ++c) by_out_[std::size_t(c)] = d_.out(b, h, i, c);
+    gains_.assign(std::size_t(p_.keys), std::numeric_limits<double>::quiet_NaN());
+    pair_reader<double, Op> reader(pairs_, right_, b, h, i, numbers_);
+    here_ = read(reader, right_);
+    attune::detail::visible_keys<double> seen;
+    largest_ = -math::infinity<double>(), largest_key_ = -1;
+    for (pair const& x : here_) {
+      seen.keys.push_back(x.at), seen.logits.push_back(x.logit);
+      if (x.logit > largest_) largest_ = x.logit, largest_key_ = x.at;
     }
+    row<double> const plain = attune::detail::scalar_row<double>(p_, op_.mask, b, h, i);
+    auto const w = attune::detail::weigh<normalizer>(op_.bind(plain).normalizer, seen, plain.visible);
+    lse_here_ = w.lse;
+    row_term_ = 0;
+    for (std::size_t n = 0; n < here_.size(); ++n)
+      if (w.weights[n] != 0) row_term_ += w.weights[n] * here_[n].gain;
+    if constexpr (Op::has_ground_weight) {
+      double ground = d_.ground_weight.absent() ? 0 : d_.ground_weight(b, h, i, 0);
+      if constexpr (Op::uses(field::v0))
+        for (index_t c = 0; c < p_.value_width; ++c)
+          ground += by_out_[std::size_t(c)] * attune::detail::read_shared<double>(pairs_.in().v0, b, h, i, c);
+      row_term_ += w.ground_weight * ground;
+    }
+    if (!d_.lse.absent()) row_term_ -= d_.lse(b, h, i, 0);
   }
 
-  /// Adds the change that a defect makes in the selected row: of `whole_row`, what it adds.
-  void add(backward_defect d, dense_gradients<double>& to) const {
-    using is = backward_defect;
-    lift<double> const numbers{};
-    auto const pull = [&](inputs<Op, view> const& in, pair const& x, double weight, double slope) {
-      if (slope != 0) {
-        attune::detail::reference_contraction<double, Op, view> const contract{op_, in, p_, numbers};
-        std::array<double, terms> by{};
-        for (std::size_t c = 0; c < by.size(); ++c) by[c] = slope * x.slopes[c];
-        contract.pull_all(by.data(), to, b_, h_, i_, x.key);
-      }
-      index_t const head = p_.group(h_, p_.value_heads);
-      for (index_t c = 0; c < p_.value_width && weight != 0; ++c)
-        to.add(field::v, b_, head, x.key, c, weight * by_out_[std::size_t(c)]);
-    };
-    std::size_t const next = row_of(b_, h_, (std::min)(i_ + 1, p_.queries - 1));
-    double const R = here_.row_term;
-    if (d == is::next_key_head) {
-      for (pair const& x : other_.pairs) pull(other_in_, x, x.weight(here_.lse), x.weight(here_.lse) * (x.gain - R));
-    }
-    for (pair const& x : here_.pairs) {
-      double const w = x.visible ? x.weight(here_.lse) : 0, da = w * (x.gain - R);
-      double weight = w, slope = da;
-      auto const again = [&](double logit, double lse, double gain, double row_term) {
-        weight = x.visible ? std::exp(logit - lse) : 0;
-        slope = weight * (gain - row_term);
-      };
-      auto const seen = [&](mask_row const& m) {
-        weight = sees(m, x.key) ? x.weight(here_.lse) : 0;
-        slope = weight * (x.gain - R);
-      };
-      auto const moved = [&](index_t by) {
-        mask_row m = p_.row(b_, h_, i_);
-        m.position += by;
-        return m;
-      };
-      auto const in = [](storage s, double y) { return rounded_to(s, y); };
-      switch (d) {
-        case is::whole_row:
-          weight = 2 * w, slope = 2 * da;
-          break;
-        case is::logits_too_large:
-          if (w != 0) weight = w + w * x.logit, slope = da + w * x.logit * (x.gain - R);
-          break;
-        case is::logits_in_bf16:
-        case is::logits_in_fp16:
-          again(in(d == is::logits_in_bf16 ? storage::bf16 : storage::fp16, x.logit), here_.lse, x.gain, R);
-          break;
-        case is::weights_in_bf16:
-        case is::weights_in_fp16:
-          weight = in(d == is::weights_in_bf16 ? storage::bf16 : storage::fp16, w);
-          break;
-        case is::unnormalized_weights:
-          weight = x.visible ? std::exp(x.logit - here_.largest) : 0;
-          break;
-        case is::products_in_bf16:
-        case is::products_in_fp16:
-          again(x.logit, here_.lse, in(d == is::products_in_bf16 ? storage::bf16 : storage::fp16, x.gain), R);
-          break;
-        case is::slopes_in_bf16:
-        case is::slopes_in_fp16:
-          slope = in(d == is::slopes_in_bf16 ? storage::bf16 : storage::fp16, da);
-          break;
-        case is::through_maximum:
-          if (x.key == here_.largest_key) slope -= R;
-          break;
-        case is::row_term_missing:
-          again(x.logit, here_.lse, x.gain, 0);
-          break;
-        case is::row_term_in_bf16:
-        case is::row_term_in_fp16:
-          again(x.logit, here_.lse, x.gain, in(d == is::row_term_in_bf16 ? storage::bf16 : storage::fp16, R));
-          break;
-        case is::row_term_late:
-          again(x.logit, here_.lse, x.gain, row_terms_[next]);
-          break;
-        case is::lse_late:
-          again(x.logit, lse_[next], x.gain, R);
-          break;
-        case is::mask_ignored:
-          weight = x.weight(here_.lse), slope = weight * (x.gain - R);
-          break;
-        case is::mask_top_left: {
-          mask_row m = p_.row(b_, h_, i_);
-          m.position = i_;
-          seen(m);
-          break;
+  /// Adds an effect in the selected row.
+  void add(row_effect const& effect, dense_gradients<double>& to) const {
+    pair_reader<double, Op> right(pairs_, right_, b_, h_, i_, numbers_);
+    switch (effect.is) {
+      case row_effect::kind::change:
+        return add_change(effect.change, right, to);
+      case row_effect::kind::whole:
+        for (pair const& x : here_) pull(right, x, part_of(right_, x), 1, to);
+        return;
+      case row_effect::kind::logit_factor:
+        for (pair const& x : here_) {
+          part const whole = part_of(right_, x);
+          if (whole.weight != 0) pull(right, x, whole, x.logit, to);
         }
-        case is::mask_later:
-          seen(moved(1));
-          break;
-        case is::mask_earlier:
-          seen(moved(-1));
-          break;
-        case is::one_head_of_group:
-          if (h_ % (p_.heads / p_.key_heads) != 0) weight = slope = 0;
-          break;
-        default:
-          weight = slope = 0;  // of another key head
-      }
-      if (weight != w || slope != da) pull(in_, x, weight == w ? 0 : weight - w, slope == da ? 0 : slope - da);
+        return;
+      case row_effect::kind::product_factor:
+        for (pair const& x : here_) pull(right, x, {0, x.weight(lse_here_) * x.gain}, 1, to);
     }
   }
 
   /// Calls visit(key, what it adds to dq) for each visible key of the selected row.
   template <class Visit>
   void for_each_key(dense_gradients<double>& scratch, Visit const& visit) const {
-    lift<double> const numbers{};
-    attune::detail::reference_contraction<double, Op, view> const contract{op_, in_, p_, numbers};
+    pair_reader<double, Op> right(pairs_, right_, b_, h_, i_, numbers_);
     auto& q = scratch.of(field::q);
     std::size_t const first = std::size_t(q.at(b_, h_, i_, 0)), width = std::size_t(q.extents.feature);
-    for (pair const& x : here_.pairs) {
-      if (!x.visible) continue;
-      double const da = x.weight(here_.lse) * (x.gain - here_.row_term);
-      std::array<double, terms> by{};
-      for (std::size_t c = 0; c < by.size(); ++c) by[c] = da * x.slopes[c];
+    for (pair const& x : here_) {
       std::fill_n(q.values.begin() + std::ptrdiff_t(first), width, 0.);
-      contract.pull_all(by.data(), scratch, b_, h_, i_, x.key);
-      visit(x.key, q.values.data() + first);
+      pull(right, x, {0, part_of(right_, x).slope}, 1, scratch);
+      visit(x.at, q.values.data() + first);
     }
   }
 
  private:
-  static constexpr bool masked = !std::is_same_v<typename Op::mask_policy, mask::none>;
-
-  /// A key that the row sees, or may see by mistake.
+  /// A key that the row sees.
   struct pair {
-    index_t key = 0;
-    bool visible = true;
+    index_t at = 0;                      ///< the key
     double logit = 0, gain = 0;          ///< gain: h
     std::array<double, terms> slopes{};  ///< of the logit, by the contractions
     double weight(double lse) const { return std::exp(logit - lse); }
   };
-  struct row_numbers {
-    std::vector<pair> pairs;
-    double lse = 0, row_term = 0, largest = 0;
-    index_t largest_key = -1;
+  /// Of a pair: weight * do is added to dv, slope * da to dq and dk.
+  struct part {
+    double weight, slope;
   };
 
-  bool sees(mask_row const& m, index_t j) const {
-    key_interval const k = mask::next(op_.mask, m, j);
-    return !k.empty() && k.first <= j;
-  }
-  index_t next_head() const { return (p_.group(h_, p_.key_heads) + 1) % p_.key_heads; }
-  std::size_t row_of(index_t b, index_t h, index_t i) const { return std::size_t((b * p_.heads + h) * p_.queries + i); }
-
-  void read(row_numbers& to, inputs<Op, view> const& in, index_t head, row_keys keys) {
-    bool const hidden = keys == row_keys::all;
-    row<D> const moving = attune::detail::scalar_row<D>(p_, op_.mask, b_, h_, i_);
-    row<double> const plain = attune::detail::scalar_row<double>(p_, op_.mask, b_, h_, i_);
+  /// The pairs as a kernel with a change reads them.
+  std::vector<pair> read(pair_reader<double, Op>& reader, row_change const& c) const {
+    row<D> moving = attune::detail::scalar_row<D>(p_, op_.mask, b_, h_, i_);
+    if (auto const position = pairs_.moved_position(c, b_, i_)) moving.position = D(double(*position));
     auto const f = op_.bind(moving);
-    auto const bound = op_.bind(plain);
-    lift<double> const numbers{};
-    attune::detail::reference_contraction<double, Op, view> const contract{op_, in, p_, numbers};
-    by_out_.assign(std::size_t(p_.value_width), 0);
-    if (!d_.out.absent())
-      for (index_t c = 0; c < p_.value_width; ++c) by_out_[std::size_t(c)] = d_.out(b_, h_, i_, c);
-    to.pairs.clear();
-    attune::detail::visible_keys<double> seen;
-    std::vector<double> gains;
-    to.largest = -math::infinity<double>(), to.largest_key = -1;
-    mask_row const m = p_.row(b_, h_, i_);
-    auto const add = [&](index_t j, bool visible) {
+    auto const plain = op_.bind(attune::detail::scalar_row<double>(p_, op_.mask, b_, h_, i_));
+    bool const own_values = c.head == heads::own && !c.next_batch && c.value_rows == matrix::right;
+    std::vector<pair> to;
+    for (index_t j : pairs_.keys_of(c, b_, h_, i_)) {
       double x[terms];
       D duals[terms];
-      contract.all(x, b_, h_, i_, j);
-      for (int c = 0; c < terms; ++c) duals[c] = D::variable(x[c], c);
-      D const a = f.logit(duals, key<D>{D(double(j))});
-      pair& to_pair = to.pairs.emplace_back();
-      to_pair.key = j, to_pair.visible = visible, to_pair.logit = a.value;
-      for (int c = 0; c < terms; ++c) to_pair.slopes[std::size_t(c)] = a.tangent[c];
-      for (index_t c = 0; c < p_.value_width; ++c) to_pair.gain += by_out_[std::size_t(c)] * in.v(b_, head, j, c);
-      if (!visible) return;
-      seen.keys.push_back(j), seen.logits.push_back(a.value), gains.push_back(to_pair.gain);
-      if (a.value > to.largest) to.largest = a.value, to.largest_key = j;
-    };
-    index_t from = 0;
-    for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last)) {
-      for (index_t j = from; j < k.first && hidden; ++j) add(j, false);
-      for (index_t j = k.first; j < k.last; ++j) add(j, true);
-      from = k.last;
+      reader.contractions(x, j);
+      for (int n = 0; n < terms; ++n) duals[n] = D::variable(x[n], n);
+      D const a = logit_of<Op, D>(c, f, duals, key<D>{D(double(j))});
+      pair& one = to.emplace_back();
+      one.at = j, one.logit = c.logits_stored ? rounded_to(*c.logits_stored, a.value) : a.value;
+      for (int n = 0; n < terms; ++n) one.slopes[std::size_t(n)] = a.tangent[n];
+      if (c.cap_slopes != 1) {
+        D const plain_logit = logit_of<Op, D>(c, uncapped_.bind(moving), duals, key<D>{D(double(j))});
+        for (int n = 0; n < terms; ++n) {
+          double const without = plain_logit.tangent[n], with = a.tangent[n];
+          one.slopes[std::size_t(n)] = c.cap_slopes == 0 ? without : without != 0 ? with / without * with : 0;
+        }
+      }
+      double& known = gains_[std::size_t(j)];
+      if (!own_values || known != known) {
+        for (index_t d = 0; d < p_.value_width; ++d) one.gain += by_out_[std::size_t(d)] * reader.value(plain, j, d);
+        if (own_values) known = one.gain;
+      } else {
+        one.gain = known;
+      }
     }
-    for (index_t j = from; j < p_.keys && hidden; ++j) add(j, false);
-    auto const w = attune::detail::weigh<normalizer>(bound.normalizer, seen, plain.visible);
-    to.lse = w.lse;
-    to.row_term = 0;
-    for (std::size_t n = 0; n < gains.size(); ++n)
-      if (w.weights[n] != 0) to.row_term += w.weights[n] * gains[n];
-    if constexpr (Op::has_ground_weight) {
-      double ground = d_.ground_weight.absent() ? 0 : d_.ground_weight(b_, h_, i_, 0);
-      if constexpr (Op::uses(field::v0))
-        for (index_t c = 0; c < p_.value_width; ++c)
-          ground += by_out_[std::size_t(c)] * attune::detail::read_shared<double>(in.v0, b_, h_, i_, c);
-      to.row_term += w.ground_weight * ground;
-    }
-    if (!d_.lse.absent()) to.row_term -= d_.lse(b_, h_, i_, 0);
+    return to;
   }
+  part part_of(row_change const& c, pair const& x) const {
+    std::size_t const next = row_of(b_, h_, (std::min)(i_ + 1, p_.queries - 1));
+    double const w = x.weight(c.next_lse ? lse_[next] : lse_here_),
+                 gain = c.products_stored ? rounded_to(*c.products_stored, x.gain) : x.gain;
+    double R = c.row_term_factor * (c.next_row_term ? row_terms_[next] : row_term_);
+    if (c.row_terms_stored) R = rounded_to(*c.row_terms_stored, R);
+    part to{w, c.slopes_by_products ? w * gain - R : w * (gain - R)};
+    if (c.slopes_stored) to.slope = rounded_to(*c.slopes_stored, to.slope);
+    if (c.through_maximum && x.at == largest_key_) to.slope -= row_term_;
+    if (c.weights_stored) to.weight = rounded_to(*c.weights_stored, w);
+    if (c.unnormalized) to.weight = std::exp(x.logit - largest_);
+    if (c.one_head_of_group && h_ % (p_.heads / p_.key_heads) != 0) to = {0, 0};
+    return to;
+  }
+  void pull(pair_reader<double, Op>& reader, pair const& x, part const& by, double factor,
+            dense_gradients<double>& to) const {
+    if (by.slope != 0) {
+      std::array<double, terms> slopes{};
+      for (std::size_t n = 0; n < slopes.size(); ++n) slopes[n] = factor * by.slope * x.slopes[n];
+      reader.pull(slopes.data(), to, x.at);
+    }
+    index_t const head = p_.group(h_, p_.value_heads);
+    for (index_t d = 0; d < p_.value_width && by.weight != 0; ++d)
+      to.add(field::v, b_, head, x.at, d, factor * by.weight * by_out_[std::size_t(d)]);
+  }
+  void add_change(row_change const& c, pair_reader<double, Op>& right, dense_gradients<double>& to) const {
+    if (reads_elsewhere(c) || c.without_gate || c.cap_slopes != 1) {
+      pair_reader<double, Op> reader(pairs_, c, b_, h_, i_, numbers_);
+      for (pair const& x : here_) pull(right, x, part_of(right_, x), -1, to);
+      for (pair const& x : read(reader, c)) pull(reader, x, part_of(c, x), 1, to);
+      return;
+    }
+    // The pairs that both have differ by a rounding or a number of the row: only the difference is added.
+    std::vector<pair> const altered = changes_pairs(c) ? read(right, c) : here_;
+    std::size_t n = 0;
+    for (pair const& x : altered) {
+      for (; n < here_.size() && here_[n].at < x.at; ++n) pull(right, here_[n], part_of(right_, here_[n]), -1, to);
+      part by = part_of(c, x);
+      if (n < here_.size() && here_[n].at == x.at) {
+        part const was = part_of(right_, here_[n++]);
+        by.weight -= was.weight, by.slope -= was.slope;
+      }
+      pull(right, x, by, 1, to);
+    }
+    for (; n < here_.size(); ++n) pull(right, here_[n], part_of(right_, here_[n]), -1, to);
+  }
+  /// Whether other keys take part, or with other logits.
+  static bool changes_pairs(row_change const& c) {
+    row_change keys;
+    keys.weights_stored = c.weights_stored, keys.products_stored = c.products_stored;
+    keys.slopes_stored = c.slopes_stored, keys.row_terms_stored = c.row_terms_stored;
+    keys.row_term_factor = c.row_term_factor, keys.slopes_by_products = c.slopes_by_products;
+    keys.next_row_term = c.next_row_term, keys.next_lse = c.next_lse, keys.through_maximum = c.through_maximum;
+    keys.unnormalized = c.unnormalized, keys.one_head_of_group = c.one_head_of_group;
+    return c != keys;
+  }
+  std::size_t row_of(index_t b, index_t h, index_t i) const { return std::size_t((b * p_.heads + h) * p_.queries + i); }
 
-  Op op_;
-  inputs<Op, view> const& in_;
-  inputs<Op, view> other_in_;
+  Op op_, uncapped_;
+  altered_pairs<Op> pairs_;
   problem_shape const& p_;
   cotangents<Op, view> const& d_;
-  index_t b_ = 0, h_ = 0, i_ = 0;
-  row_numbers here_, other_;
+  lift<double> numbers_{};
+  row_change right_{};
+  index_t b_ = 0, h_ = 0, i_ = 0, largest_key_ = -1;
+  double lse_here_ = 0, row_term_ = 0, largest_ = 0;
+  std::vector<pair> here_;
+  mutable std::vector<double> gains_;  ///< h of each key; NaN: not read yet
   std::vector<double> by_out_, lse_, row_terms_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   query_regions(shape).best(shares, 1)     {rows, "in head 3", factor}
+//   row_regions({B, H, Lq, 1}, "query", "head").best(shares, 1)     {rows, "in head 3", factor}
 //
-// Which rows of queries have a defect? Each row says how much of it the residual shows there. The keys' gradients are
+// Which rows of a tensor have a defect? Each row says how much of it the residual shows there. The keys' gradients are
 // sums over rows, so that no part of dk or dv shows which queries are wrong.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <attune/exec/problem_shape.hpp>
+#include <attune/core/tensor.hpp>
 #include <attune/testing/judging/regions.hpp>
 
 namespace attune::testing::detail {
@@ -24,26 +24,27 @@ struct row_share {
       precision = 0;  ///< 1 / variance of the estimate
 };
 
-class query_regions {
+class row_regions {
  public:
   /// Rows that have a defect.
   struct region {
     std::vector<bool> has;        ///< by row (batch, head, query)
     std::string where = {};       ///< "in head 3", "in queries 16..31"; "": everywhere
-    index_t first = 0, last = 0;  ///< the range of queries
-    std::string members = {};     ///< the same without the queries
+    index_t first = 0, last = 0;  ///< the range of positions
+    std::string members = {};     ///< the same without the positions
     double factor = 0, gain = 0;  ///< gain: the part of sum precision * share^2 that it explains
   };
 
-  explicit query_regions(problem_shape const& p) : p_(p) {
-    regions_.add("", {p.batch, p.heads, p.queries, 1}, "query", "head");
+  /// rows: (batch, head, position, 1). position: "query" or "key"; head: "head" or "key head".
+  row_regions(shape const& rows, char const* position, char const* head) : rows_(rows), position_(position) {
+    regions_.add("", rows, position, head);
   }
 
-  /// All rows, one batch element, one head, or half of each tile; a range of their queries, if the rest is right.
+  /// All rows, one batch element, one head, or half of each tile; a range of their positions, if the rest is right.
   /// shares: by row. factor: how much of the defect a wrong row has; none: an unknown factor.
   /// Complexity: O(rows + regions * min(Lq, 512)^2).
   region best(std::vector<row_share> const& shares, std::optional<double> factor) const {
-    std::vector<std::vector<sums>> of(std::size_t(regions_.count()), std::vector<sums>(std::size_t(p_.queries)));
+    std::vector<std::vector<sums>> of(std::size_t(regions_.count()), std::vector<sums>(std::size_t(rows_.position)));
     std::vector<int> ids;
     for_each_row([&](std::size_t row, index_t b, index_t h, index_t i) {
       ids.clear();
@@ -63,18 +64,19 @@ class query_regions {
     for (int id = 0; id < regions_.count(); ++id) {
       sums all;
       for (sums const& s : of[std::size_t(id)]) all.add(s);
-      if (is_used(id)) better(id, 0, p_.queries, all, 1.01);
+      if (is_used(id)) better(id, 0, rows_.position, all, 1.01);
     }
-    index_t const step = (p_.queries + 511) / 512;
+    index_t const step = (rows_.position + 511) / 512;
     for (int id = 0; id < regions_.count(); ++id) {
       auto const by = regions_.at(id).by;
       if (!is_used(id) || (by != regions::kind::all && by != regions::kind::batch && by != regions::kind::head))
         continue;
-      for (index_t first = 0; first < p_.queries; first += step) {
+      for (index_t first = 0; first < rows_.position; first += step) {
         sums s;
-        for (index_t last = first + 1; last <= p_.queries; ++last) {
+        for (index_t last = first + 1; last <= rows_.position; ++last) {
           s.add(of[std::size_t(id)][std::size_t(last - 1)]);
-          if ((last % step == 0 || last == p_.queries) && last - first < p_.queries) better(id, first, last, s, 1.01);
+          if ((last % step == 0 || last == rows_.position) && last - first < rows_.position)
+            better(id, first, last, s, 1.01);
         }
       }
     }
@@ -88,8 +90,10 @@ class query_regions {
     if (best.gain == 0) return best;
     best.members = chosen == 0 ? "" : regions_.words({chosen});
     best.where = best.members;
-    if (best.last - best.first < p_.queries)
-      best.where += (best.where.empty() ? "in " : ", ") + words(best.first, best.last, "query ", "queries ");
+    if (best.last - best.first < rows_.position)
+      best.where += (best.where.empty() ? "in " : ", ") + (position_ == "query"
+                                                               ? words(best.first, best.last, "query ", "queries ")
+                                                               : words(best.first, best.last, "key ", "keys "));
     return best;
   }
   /// "queries 3..5", "query 3".
@@ -111,12 +115,13 @@ class query_regions {
   template <class Visit>
   void for_each_row(Visit const& visit) const {
     std::size_t row = 0;
-    for (index_t b = 0; b < p_.batch; ++b)
-      for (index_t h = 0; h < p_.heads; ++h)
-        for (index_t i = 0; i < p_.queries; ++i) visit(row++, b, h, i);
+    for (index_t b = 0; b < rows_.batch; ++b)
+      for (index_t h = 0; h < rows_.head; ++h)
+        for (index_t i = 0; i < rows_.position; ++i) visit(row++, b, h, i);
   }
 
-  problem_shape const& p_;
+  shape rows_;
+  std::string position_;
   regions regions_;
 };
 

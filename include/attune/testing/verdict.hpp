@@ -27,6 +27,8 @@
 #include <attune/testing/judging/forward/mask_edges.hpp>
 #include <attune/testing/judging/forward/other_calls.hpp>
 #include <attune/testing/judging/forward/other_pages.hpp>
+#include <attune/testing/judging/forward/other_places.hpp>
+#include <attune/testing/judging/forward/visits_in_parts.hpp>
 #include <attune/testing/judging/forward/wrong_keys.hpp>
 #include <attune/testing/judging/read_tensor.hpp>
 #include <attune/testing/moving_parameter.hpp>
@@ -165,6 +167,21 @@ class judge {
     }
   }
 
+  /// Many mistakes of which each is unlikely.
+  void by_suspicions(std::vector<std::size_t> const& rows) {
+    suspicions<Op> all(call_);
+    for (known_defect const& d : known_defects)
+      if (d.when == search::after_failure) all.add(d);
+    add_other_parameters(all, call_);
+    add_other_bias(all, call_);
+    add_turned_inputs(all, call_);
+    add_places_of_out(all, call_);
+    add_lse_alone(all, call_);
+    add_visits_in_parts(all);
+    add_exchanged_scales(all, call_, rows);
+    all.judge_best(rows);
+  }
+
   // ---- what looks like noise ----------------------------------------------------------------------------------------
   void by_noise(std::vector<std::size_t> const& rows) {
     std::vector<int> const* parts = suspect_parts(call_);
@@ -256,11 +273,8 @@ class judge {
       }
       by_large_changes(suspects);
       by_ranges(call_, suspects);
-      for (known_defect const& d : known_defects)
-        if (d.when == search::after_failure) call_.by_defect(d);
       by_mask_edges(call_, suspects);
-      by_other_parameters(call_);
-      by_other_bias(call_);
+      by_suspicions(suspects);
       by_pages(call_);
       by_empty_rows(call_);
       by_exponentials(call_);

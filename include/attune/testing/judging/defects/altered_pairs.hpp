@@ -32,6 +32,7 @@ T logit_of(row_change const& c, Bound const& f, T const* x, key<T> const& k) {
         : c.without_length_scale
             ? gate_of::gate(f.gate, T(s - f.logit_shift), x + (Op::logit_contractions - gate_of::contractions::size))
             : f.logit_of_score(s, x);
+  if (c.cap > 0) a = T(c.cap) * math::tanh(T(a / T(c.cap)));
   if (c.cap_after_mask && a != a) a = -math::infinity<T>();  // no cap: hidden keys stay hidden
   if constexpr (std::is_same_v<T, double>)
     if (c.logits_stored) a = rounded_to(*c.logits_stored, a);

@@ -80,6 +80,7 @@ class altered_rows {
     altered_row<T> to;
     to.lse = done.lse == -math::infinity<T>() ? done.lse : T(done.lse + f.logit_shift);
     reweigh(c, done, to.lse);
+    if constexpr (std::is_same_v<T, double>) visit_in_parts(c, seen, done.weights, to.lse);
     if (c.lse_factor != 1) to.lse = to.lse * T(c.lse_factor);
     if (c.lse_without_scale && !seen.keys.empty()) to.lse = lse_of_first(all, seen.keys.size());
     to.out = out_of(c, read, f, seen.keys, done);
@@ -141,6 +142,39 @@ class altered_rows {
         if (largest > 0)
           for (double& x : row.weights) x = rounded_to(*c.weights_stored, x / largest) * largest;
       }
+  }
+
+  /// A kernel that visits the keys in tiles or splits, and keeps a stale maximum or merges by other factors.
+  void visit_in_parts(row_change const& c, attune::detail::visible_keys<double> const& seen,
+                      std::vector<double>& weights, double& lse) const {
+    std::size_t const n = weights.size();
+    if (c.not_rescaled != stale::none) {
+      double most = -math::infinity<double>(), sum = 0;
+      for (double a : seen.logits) most = std::fmax(most, a);
+      std::vector<double> factors(n);
+      double running = -math::infinity<double>();
+      for (std::size_t first = 0, last; first < n; first = last) {
+        for (last = first; last < n && seen.keys[last] / c.tile == seen.keys[first] / c.tile; ++last)
+          running = std::fmax(running, seen.logits[last]);
+        for (std::size_t k = first; k < last; ++k) factors[k] = std::exp(most - running);
+      }
+      for (std::size_t k = 0; k < n; ++k) {
+        double const stale_weight = weights[k] == 0 ? 0 : weights[k] * factors[k];
+        sum += c.not_rescaled == stale::out ? weights[k] : stale_weight;
+        if (c.not_rescaled != stale::sum) weights[k] = stale_weight;
+      }
+      for (double& w : weights) w /= sum;
+      lse += std::log(sum);
+    }
+    if (c.splits > 1 && p_.keys > 0) {
+      std::vector<double> mass(std::size_t(c.splits), 0);
+      auto const split = [&](std::size_t k) { return std::size_t(seen.keys[k] * c.splits / p_.keys); };
+      for (std::size_t k = 0; k < n; ++k) mass[split(k)] += weights[k];
+      double sum = 0;
+      for (double m : mass) sum += m > 0 ? std::pow(m, c.merge_power) : 0;
+      for (std::size_t k = 0; k < n; ++k)
+        if (weights[k] != 0) weights[k] *= std::pow(mass[split(k)], c.merge_power - 1) / sum;
+    }
   }
 
   /// log sum e^x of the first contraction.

@@ -26,6 +26,8 @@ enum class heads {
 enum class marked { no, missing, doubled, elsewhere };
 /// The mass of a sink or ground in the sum of weights.
 enum class ground_mass { right, ignored, not_in_sum, not_in_lse };
+/// A sum that keeps its old factor when the maximum of a row grows.
+enum class stale { none, sum, out, both };
 /// A visible key that is counted otherwise than the rest.
 enum class end_key { none, first, last };
 /// How a matrix of rows and features is read.
@@ -68,7 +70,13 @@ struct row_change {
   bool without_gate = false, without_length_scale = false;
   std::optional<storage> logits_stored = std::nullopt;  ///< rounded to this format
 
+  double cap = 0;  ///< above 0: a cap that the operator does not have
+
   // ---- the weights
+  index_t tile = 0;                  ///< keys of a tile, for `not_rescaled`
+  stale not_rescaled = stale::none;  ///< a kernel that visits tiles of keys in their order
+  index_t splits = 0;                ///< parts of equal size, merged by the sums of their weights to a power
+  double merge_power = 1;
   std::optional<storage> weights_stored = std::nullopt;
   ground_mass ground = ground_mass::right;
   int ground_times = 1;                ///< the sink or ground counts so often

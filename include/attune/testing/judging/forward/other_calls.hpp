@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   by_slopes(call)    "ALiBi slopes of 16 heads"
+//   by_slopes(call)    "ALiBi slopes of 16 heads"      add_other_calls(suspicions, call)    "bias of the next head"
 //
 // Another operator than the given one: other slopes, no cap, another head's bias.
 #pragma once
@@ -14,21 +14,18 @@
 #include <vector>
 
 #include <attune/testing/judging/forward/sampled_call.hpp>
+#include <attune/testing/judging/forward/suspicion.hpp>
+#include <attune/testing/moving_parameter.hpp>
 
 namespace attune::testing::detail {
 
-/// The same operator with another value of one parameter; of all of them with that path.
+/// Sets a parameter of an operator; of all policies, if several have one of that path. The numbers must live longer.
 template <class Op>
-void by_other_parameter(sampled_call<Op>& call, std::string const& name, std::string const& path,
-                        std::vector<double> const& values, std::string_view look_at) {
-  Op other = call.op;
-  for (operator_parameter const& x : listed_parameters(other))
+void set_parameter(Op& op, std::string const& path, std::vector<double> const& values) {
+  for (operator_parameter const& x : listed_parameters(op))
     if (x.path() == path)
-      const_cast<parameter&>(*x.at) = parameter(tensor<double const>(values.data(), x.at->extents()));
-  finding f;
-  f.name = name;
-  f.look_at = look_at;
-  call.judge_direction(f, call.changes_to(altered_rows<Op>(other, call.in, call.p)));
+      const_cast<parameter&>(*x.at) =
+          parameter(tensor<double const>(values.data(), x.at->extents()));  // op is not const
 }
 
 /// A slope for each head, as ALiBi has them: the slopes of another number of heads, and slopes rounded to bf16.
@@ -42,7 +39,14 @@ void by_slopes(sampled_call<Op>& call) {
     std::vector<double> right;
     for (index_t h = 0; h < e.head; ++h) right.push_back(lift<double>{}.value(*listed.at, {0, h, 0, call.p.queries}));
     auto const with = [&](std::string const& name, std::vector<double> const& slopes) {
-      if (slopes != right) by_other_parameter(call, name, path, slopes, "look at: the formula of the slopes");
+      if (slopes != right) {
+        Op other = call.op;
+        set_parameter(other, path, slopes);
+        finding f;
+        f.name = name;
+        f.look_at = "look at: the formula of the slopes";
+        call.judge_direction(f, call.changes_to(altered_rows<Op>(other, call.in, call.p)));
+      }
     };
     index_t power = 1;
     while (power < call.p.heads) power *= 2;
@@ -64,74 +68,148 @@ void by_slopes(sampled_call<Op>& call) {
   }
 }
 
-/// After a failure: the numbers of other heads, and a cap that is not applied.
+/// Parameters of other heads, and a cap that is not applied.
 template <class Op>
-void by_other_parameters(sampled_call<Op>& call) {
+void add_other_parameters(suspicions<Op>& all, sampled_call<Op> const& call) {
   for (operator_parameter const& listed : listed_parameters(call.op)) {
     shape const e = listed.at->extents();
     std::string const path = listed.path();
     if (!listed.at->is_set() || e.batch * e.position != 1 || (e.head != 1 && e.head != call.p.heads)) continue;
     std::vector<double> right;
     for (index_t h = 0; h < e.head; ++h) right.push_back(lift<double>{}.value(*listed.at, {0, h, 0, call.p.queries}));
-    if (path.ends_with("cap")) {
-      std::vector<double> none = right;
-      for (double& x : none) x *= 1e8;
-      by_other_parameter(call, "cap ignored", path, none, look::operators);
-    }
-    auto const of_heads = [&](char const* words, auto const& head) {
+    auto const with = [&](std::string const& name, std::string_view look_at, auto const& value) {
       std::vector<double> other;
-      for (index_t h = 0; h < e.head; ++h) other.push_back(right[std::size_t(head(h))]);
-      if (other != right) by_other_parameter(call, path + words, path, other, look::heads);
+      for (index_t h = 0; h < e.head; ++h) other.push_back(value(h));
+      if (other == right) return;
+      all.add_call(name, look_at, [&](other_call<Op>& to) {
+        to.numbers.push_back(std::move(other));
+        set_parameter(to.op, path, to.numbers.back());
+      });
     };
+    auto const of = [&](index_t h) { return right[std::size_t(h)]; };
     index_t const H = e.head, groups = (std::max<index_t>)(call.p.key_heads, 1);
-    of_heads(" of the next head", [&](index_t h) { return (h + 1) % H; });
-    of_heads(" of the head before", [&](index_t h) { return (h + H - 1) % H; });
-    of_heads(" of the heads in reverse order", [&](index_t h) { return H - 1 - h; });
-    of_heads(" of head 0 in all heads", [](index_t) { return index_t(0); });
-    if (H % groups == 0 && groups < H) {
-      of_heads(" by the number of the key head", [&](index_t h) { return h / (H / groups); });
-      of_heads(" of the first head of each group", [&](index_t h) { return h / (H / groups) * (H / groups); });
-    }
+    if (path.ends_with("cap")) with("cap ignored", look::operators, [&](index_t h) { return 1e8 * of(h); });
+    with(path + " of the next head", look::heads, [&](index_t h) { return of((h + 1) % H); });
+    with(path + " of the head before", look::heads, [&](index_t h) { return of((h + H - 1) % H); });
+    with(path + " of the heads in reverse order", look::heads, [&](index_t h) { return of(H - 1 - h); });
+    with(path + " of head 0 in all heads", look::heads, [&](index_t) { return of(0); });
+    if (H % groups != 0 || groups >= H) continue;
+    with(path + " by the number of the key head", look::heads, [&](index_t h) { return of(h / (H / groups)); });
+    with(path + " of the first head of each group", look::heads,
+         [&](index_t h) { return of(h / (H / groups) * (H / groups)); });
   }
 }
-/// After a failure: a bias that is not added, of another head or batch element, or transposed.
+/// A bias that is not added, of another head or batch element, or transposed.
 template <class Op>
-void by_other_bias(sampled_call<Op>& call) {
+void add_other_bias(suspicions<Op>& all, sampled_call<Op> const& call) {
   if constexpr (Op::uses(field::bias)) {
-    shape const e = call.in.bias.extents();
-    if (e.size() > index_t(2e7)) return;
+    any_tensor const bias = call.in.bias;
+    shape const e = bias.extents();
+    if (e.size() > index_t(1e7)) return;
     auto const with = [&](char const* name, auto const& read) {
-      std::vector<double> numbers;
-      for (index_t b = 0; b < e.batch; ++b)
-        for (index_t h = 0; h < e.head; ++h)
-          for (index_t i = 0; i < e.position; ++i)
-            for (index_t j = 0; j < e.feature; ++j) numbers.push_back(read(b, h, i, j));
-      inputs<Op, any_tensor> other = call.in;
-      other.bias = tensor<double const>(numbers, e);
-      finding f;
-      f.name = name;
-      f.look_at = "look at: the strides of the bias, 0 where it is broadcast";
-      call.judge_direction(f, call.changes_to(altered_rows<Op>(call.op, other, call.p)));
+      all.add_call(name, "look at: the strides of the bias, 0 where it is broadcast", [&](other_call<Op>& to) {
+        std::vector<double>& numbers = to.numbers.emplace_back();
+        for (index_t b = 0; b < e.batch; ++b)
+          for (index_t h = 0; h < e.head; ++h)
+            for (index_t i = 0; i < e.position; ++i)
+              for (index_t j = 0; j < e.feature; ++j) numbers.push_back(read(b, h, i, j));
+        to.in.bias = tensor<double const>(numbers, e);
+      });
     };
-    auto const& bias = call.in.bias;
     with("bias ignored", [](index_t, index_t, index_t, index_t) { return 0.; });
     with("bias added twice", [&](index_t b, index_t h, index_t i, index_t j) { return 2 * bias(b, h, i, j); });
-    if (e.head > 1)
+    if (e.head > 1) {
       with("bias of the next head",
            [&](index_t b, index_t h, index_t i, index_t j) { return bias(b, (h + 1) % e.head, i, j); });
-    if (e.head > 1)
       with("bias of head 0 in all heads", [&](index_t b, index_t, index_t i, index_t j) { return bias(b, 0, i, j); });
-    if (e.batch > 1)
+    }
+    if (e.batch > 1) {
       with("bias of the next batch element",
            [&](index_t b, index_t h, index_t i, index_t j) { return bias((b + 1) % e.batch, h, i, j); });
-    if (e.batch > 1)
       with("bias of batch element 0 in all",
            [&](index_t, index_t h, index_t i, index_t j) { return bias(0, h, i, j); });
+    }
     if (e.position == e.feature)
       with("bias transposed", [&](index_t b, index_t h, index_t i, index_t j) { return bias(b, h, j, i); });
     if (e.position > 1)
       with("bias of query 0 in all rows", [&](index_t b, index_t h, index_t, index_t j) { return bias(b, h, 0, j); });
   }
+}
+/// Queries and keys that are turned by their positions although they came turned: rotary angles of base 10,000.
+template <class Op>
+void add_turned_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
+  if constexpr (Op::uses(field::q) && Op::uses(field::k)) {
+    problem_shape const& p = call.p;
+    if (p.width % 2 != 0 || call.in.q.extents().size() + call.in.k.extents().size() > index_t(1e7)) return;
+    auto const turned = [&](any_tensor const& x, bool halves, bool queries) {
+      shape const& e = x.extents();
+      index_t const pairs = e.feature / 2;
+      std::vector<double> to;
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t h = 0; h < e.head; ++h)
+          for (index_t i = 0; i < e.position; ++i)
+            for (index_t d = 0; d < e.feature; ++d) {
+              index_t const pair = halves ? d % pairs : d / 2, other = halves ? (d + pairs) % e.feature : d ^ 1;
+              bool const first = halves ? d < pairs : d % 2 == 0;
+              double const position = double(i + (queries ? p.offset_of(b) : 0)),
+                           angle = position * std::pow(10000., -double(pair) / double(pairs));
+              to.push_back(x(b, h, i, d) * std::cos(angle) + (first ? -1 : 1) * x(b, h, i, other) * std::sin(angle));
+            }
+      return to;
+    };
+    for (bool halves : {true, false})
+      for (int which : {3, 1, 2}) {
+        std::string const of = which == 3 ? "q and k" : which == 1 ? "q" : "k";
+        all.add_call(of + " turned by rotary angles" + (halves ? "" : ", pairs of neighbors"),
+                     "look at: whether the inputs are turned already", [&](other_call<Op>& to) {
+                       if (which != 2) {
+                         to.numbers.push_back(turned(call.in.q, halves, true));
+                         to.in.q = tensor<double const>(to.numbers.back(), call.in.q.extents());
+                       }
+                       if (which != 1) {
+                         to.numbers.push_back(turned(call.in.k, halves, false));
+                         to.in.k = tensor<double const>(to.numbers.back(), call.in.k.extents());
+                       }
+                     });
+      }
+  }
+}
+
+/// Scales of quantized k and v that are exchanged: logits times 1 + x, out divided by 1 + x. `of`: the rows that tell x.
+template <class Op>
+void add_exchanged_scales(suspicions<Op>& all, sampled_call<Op> const& call, std::vector<std::size_t> const& of) {
+  finding scale;
+  scale.name = "kernel.scale", scale.relative = true;
+  auto const rows_of = [&call, scale](double by, auto const& visit) {
+    return with_moved_parameter(call.op, call.p, scale, by, visit);
+  };
+  if (!rows_of(0, [](Op const&) {})) return;
+  auto const append = [&call](altered_rows<Op> const& rows, double by, sampled_row const& r, std::vector<double>& x) {
+    auto row = rows.template evaluate<double>({}, r.batch, r.head, r.query);
+    for (double& y : row.out) y /= 1 + by;
+    call.append_change(row, r, x);
+  };
+  std::size_t const every = of.size() / 16 + 1;
+  double const size = fitted_size(scale, [&](double by) {
+    double sum = 0;
+    std::vector<double> change;
+    rows_of(by, [&](Op const& op) {
+      altered_rows<Op> const rows(op, call.in, call.p);
+      for (std::size_t n = 0; n < of.size(); n += every) {
+        change.clear();
+        append(rows, by, call.sampled[of[n]], change);
+        for (std::size_t k = 0; k < change.size(); ++k) sum += call.seen.left(of[n] * call.step() + k, change[k]);
+      }
+    });
+    return sum;
+  });
+  if (!(std::fabs(size) > 0.01)) return;
+  all.add(attune::detail::text("scales of k and v exchanged (logits ",
+                               attune::detail::signed_number_text(100 * size, 3), " %, out divided by the same)"),
+          "look at: which scale belongs to k and which to v",
+          [&call, append, rows_of, size](sampled_row const& r, std::vector<double>& x) {
+            rows_of(size, [&](Op const& op) { append(altered_rows<Op>(op, call.in, call.p), size, r, x); });
+          });
 }
 
 }  // namespace attune::testing::detail

@@ -60,7 +60,8 @@ struct backward_kernel {
 template <class T>
 backward_result run(backward_kernel const& k) {
   problem const& p = *k.p;
-  forward_kernel const right(p);
+  forward_kernel right(p);
+  right.plain_weights = k.plain;
   forward_result const there = run<T>(right);
   array dq(p.batch, p.heads, p.queries, p.width), dk(p.batch, p.heads, p.keys, p.width),
       dv(p.batch, p.heads, p.keys, p.value_width), dbias;

@@ -273,6 +273,7 @@ class judge {
       }
       by_large_changes(suspects);
       by_ranges(call_, suspects);
+      by_size_of_weights(call_);
       by_mask_edges(call_, suspects);
       by_suspicions(suspects);
       by_pages(call_);

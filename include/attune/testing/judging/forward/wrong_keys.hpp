@@ -16,6 +16,7 @@
 #include <attune/testing/judging/forward/key_ranges.hpp>
 #include <attune/testing/judging/forward/sampled_call.hpp>
 #include <attune/testing/judging/key_equations.hpp>
+#include <attune/testing/moving_parameter.hpp>
 
 namespace attune::testing::detail {
 
@@ -64,6 +65,75 @@ void by_one_weight(sampled_call<Op>& call, index_t key) {
     }));
     if (f.estimate > -1.1) call.report.findings.push_back(f);  // no weight is negative
   }
+}
+/// The weights of some keys are off by one factor: `is` tells which, by the row's weights and the number in the row.
+/// Complexity: 35 passes over the rows.
+template <class Op, class Is>
+void by_common_weight(sampled_call<Op>& call, std::string name, index_t chosen_from, Is const& is) {
+  if constexpr (Op::has_lse && !Op::has_ground_weight && !Op::has_output_gate) {
+    struct part {
+      std::vector<double> out, sum;  ///< sum: of w v over the keys
+      double weight = 0;             ///< of w
+    };
+    std::vector<part> parts;
+    for (sampled_row const& r : call.sampled) {
+      auto const row = call.rows.template evaluate<double>({}, r.batch, r.head, r.query);
+      index_t const head = call.p.group(r.head, call.p.value_heads);
+      double most = 0;
+      for (double w : row.weights) most = std::fmax(most, w);
+      part& to = parts.emplace_back();
+      to.out = row.out, to.sum.assign(row.out.size(), 0);
+      for (std::size_t n = 0; n < row.keys.size(); ++n) {
+        double const w = row.weights[n];
+        if (w == 0 || !is(row.keys[n], w / most)) continue;
+        to.weight += w;
+        for (std::size_t d = 0; d < to.sum.size(); ++d)
+          to.sum[d] += w * call.in.v(r.batch, head, row.keys[n], index_t(d));
+      }
+    }
+    auto const change = [&](double by) {
+      std::vector<double> to;
+      for (part const& x : parts) {
+        for (std::size_t d = 0; d < x.out.size(); ++d)
+          to.push_back(x.weight == 0 ? 0 : (x.out[d] + by * x.sum[d]) / (1 + by * x.weight) - x.out[d]);
+        if (!call.given.lse().empty()) to.push_back(std::log1p(by * x.weight));
+      }
+      return to;
+    };
+    finding f;
+    f.name = std::move(name);
+    f.look_at = look::sum;
+    f.parameter = f.relative = true;
+    f.chosen_from = chosen_from;
+    double const size = fitted_size(f, [&](double by) {
+      double sum = 0;
+      std::vector<double> const all = change(by);
+      for (std::size_t n = 0; n < all.size(); ++n) sum += call.seen.left(n, all[n]);
+      return sum;
+    });
+    if (!(std::fabs(size) > 1e-9)) return;
+    std::vector<double> along = change(size);
+    for (double& x : along) x /= size;
+    f = call.seen.judged(f, along);
+    f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+    call.report.findings.push_back(std::move(f));
+  }
+}
+/// Weights that are off by their distance from the largest one: a bad exponential, or small weights that are dropped.
+template <class Op>
+void by_size_of_weights(sampled_call<Op>& call) {
+  struct range {
+    double first, last;
+    char const* name;
+  };
+  for (range const& x : {range{0, 1, "0..1"}, range{1, 2, "1..2"}, range{2, 4, "2..4"}, range{4, 8, "4..8"},
+                         range{8, 16, "8..16"}, range{16, 1e9, "16 and more"}, range{2, 1e9, "2 and more"},
+                         range{4, 1e9, "4 and more"}, range{8, 1e9, "8 and more"}})
+    by_common_weight(call, std::string("weights of logits ") + x.name + " below the row's largest", 9,
+                     [&](index_t, double share) {
+                       double const below = -std::log(share);
+                       return below >= x.first && below < x.last;
+                     });
 }
 /// Judges a kernel that lacks some keys, or counts them twice. which: the keys, as text after "keys missing".
 template <class Op>
@@ -192,6 +262,10 @@ void by_ranges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
     std::vector<double> error(std::size_t(p.keys), 0);
     std::fill(error.begin() + best.first, error.begin() + best.last, best.factor < 0 ? -1 : 1);
     by_ranges_of_keys(call, best.factor < 0 ? marked::missing : marked::doubled, error);
+    std::string const keys =
+        detail::ranges(std::size_t(best.last), [&](std::size_t j) { return index_t(j) >= best.first; });
+    by_common_weight(call, "weights of keys " + keys, 9 * p.keys,
+                     [&](index_t j, double) { return j >= best.first && j < best.last; });
   }
 }
 

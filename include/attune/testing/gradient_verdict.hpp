@@ -19,7 +19,7 @@
 
 #include <attune/testing/judging/backward/backward_search.hpp>
 #include <attune/testing/judging/backward/gradient_rounding.hpp>
-#include <attune/testing/judging/backward/lost_keys.hpp>
+#include <attune/testing/judging/backward/gradients_as_a_whole.hpp>
 #include <attune/testing/judging/conclusion.hpp>
 #include <attune/testing/judging/exponential_range.hpp>
 #include <attune/testing/moving_parameter.hpp>
@@ -87,6 +87,7 @@ class gradient_judge {
     if (any_outside(call_.report) || any_noticed(call_.report, call_.how.gate) || call_.seen.must_explain_any()) {
       by_common_factors(call_);
       by_lost_keys(call_);
+      by_places(call_);
       bool const by_rows = by_backward_rows();
       by_numbers_of_rows(call_);
       by_rounded_sums(call_);

@@ -11,60 +11,32 @@
 #include <vector>
 
 #include <attune/testing/judging/forward/suspicion.hpp>
+#include <attune/testing/judging/place_maps.hpp>
 
 namespace attune::testing::detail {
 
-/// out: rows of another head, batch element or query; features in another order.
+/// out, alone or with lse: rows and features at other places.
 template <class Op>
 void add_places_of_out(suspicions<Op>& all, sampled_call<Op> const& call) {
-  struct place {
-    index_t batch, head, query, feature;
+  problem_shape const& p = call.p;
+  auto const with = [&](std::string name, bool with_lse, place_map const& m) {
+    all.add(
+        std::move(name), look::layout, [&call, from = m.from, with_lse](sampled_row const& r, std::vector<double>& x) {
+          for (index_t d = 0; d < call.p.value_width; ++d) {
+            element_place const at = from({r.batch, r.head, r.query, d});
+            x.push_back(call.bounds.at_out(at.batch, at.head, at.row, at.feature).value -
+                        call.bounds.at_out(r.batch, r.head, r.query, d).value);
+          }
+          element_place const at = from({r.batch, r.head, r.query, 0});
+          if (!call.given.lse().empty())
+            x.push_back(with_lse ? call.bounds.at_lse(at.batch, at.head, at.row).value - call.exact_lse(r).value : 0);
+          if (!call.given.ground_weight().empty()) x.push_back(0);
+        });
   };
-  auto const with = [&](std::string const& name, bool with_lse, auto const& from) {
-    all.add(name, look::layout, [&call, from, with_lse](sampled_row const& r, std::vector<double>& x) {
-      for (index_t d = 0; d < call.p.value_width; ++d) {
-        place const at = from(place{r.batch, r.head, r.query, d});
-        x.push_back(call.bounds.at_out(at.batch, at.head, at.query, at.feature).value -
-                    call.bounds.at_out(r.batch, r.head, r.query, d).value);
-      }
-      place const at = from(place{r.batch, r.head, r.query, 0});
-      if (!call.given.lse().empty())
-        x.push_back(with_lse ? call.bounds.at_lse(at.batch, at.head, at.query).value - call.exact_lse(r).value : 0);
-      if (!call.given.ground_weight().empty()) x.push_back(0);
-    });
-  };
-  index_t const B = call.p.batch, H = call.p.heads, Lq = call.p.queries, Dv = call.p.value_width;
-  for (bool lse : {false, true}) {
-    if (lse && (call.given.lse().empty() || !Op::has_lse)) break;
-    std::string const what = lse ? "out and lse" : "out";
-    if (H > 1) {
-      with(what + " of the next head", lse, [=](place x) { return x.head = (x.head + 1) % H, x; });
-      with(what + " of the head before", lse, [=](place x) { return x.head = (x.head + H - 1) % H, x; });
-      with(what + " of the heads in reverse order", lse, [=](place x) { return x.head = H - 1 - x.head, x; });
-    }
-    if (B > 1) with(what + " of the next batch element", lse, [=](place x) { return x.batch = (x.batch + 1) % B, x; });
-    if (Lq > 1) {
-      with(what + " of the next query", lse, [=](place x) { return x.query = (std::min)(x.query + 1, Lq - 1), x; });
-      with(what + " of the query before", lse,
-           [=](place x) { return x.query = (std::max<index_t>)(x.query - 1, 0), x; });
-      with(what + " of the queries in reverse order", lse, [=](place x) { return x.query = Lq - 1 - x.query, x; });
-    }
+  for (place_map const& m : place_maps({p.batch, p.heads, p.queries, p.value_width}, "head", "query")) {
+    with((m.features ? "v or out " : "out ") + m.name, false, m);
+    if (Op::has_lse && !m.features && !call.given.lse().empty()) with("out and lse " + m.name, true, m);
   }
-  auto const features = [&](std::string const& order, auto const& from) {
-    with("features of v or out " + order, false, [=](place x) { return x.feature = from(x.feature), x; });
-  };
-  features("in reverse order", [=](index_t d) { return Dv - 1 - d; });
-  features("moved by one", [=](index_t d) { return (d + 1) % Dv; });
-  features("moved by one back", [=](index_t d) { return (d + Dv - 1) % Dv; });
-  if (Dv % 2 == 0) {
-    features("with exchanged halves", [=](index_t d) { return (d + Dv / 2) % Dv; });
-    features("with exchanged neighbors", [](index_t d) { return d ^ 1; });
-    features("in two interleaved halves", [=](index_t d) { return d % 2 * (Dv / 2) + d / 2; });
-    features("with the even ones first", [=](index_t d) { return d < Dv / 2 ? 2 * d : 2 * (d - Dv / 2) + 1; });
-  }
-  for (index_t n : {4, 8, 16, 32})
-    if (Dv % (2 * n) == 0)
-      features(attune::detail::text("with exchanged groups of ", n), [=](index_t d) { return d ^ n; });
 }
 
 /// lse: of another row, without a part, or in another form.

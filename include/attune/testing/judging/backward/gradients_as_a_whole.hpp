@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   by_lost_keys(call)    "keys missing in dk: 40..44"      "keys counted twice in dk and dv: 64..127"
+//   by_lost_keys(call)    "keys missing in dk: 40..44"      by_places(call)    "dq of the next head"
 //
-// For a verdict on gradients that is already FAIL: are rows of dk or dv missing, or there twice?
+// For a verdict on gradients that is already FAIL: are rows of dk or dv missing or there twice, are right numbers at
+// other places, or do several gradients have a factor in common?
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <attune/testing/judging/backward/gradient_call.hpp>
 #include <attune/testing/judging/backward/row_regions.hpp>
 #include <attune/testing/judging/defects/known_defects.hpp>
+#include <attune/testing/judging/place_maps.hpp>
 
 namespace attune::testing::detail {
 
@@ -80,6 +82,37 @@ void by_lost_keys(gradient_call<Op>& call) {
   if (given(field::v)) judge({field::v}, "dv");
   if (given(field::k) && given(field::v) && call.p.key_heads == call.p.value_heads)
     judge({field::k, field::v}, "dk and dv");
+}
+
+/// Right numbers of one gradient at other places.
+template <class Op>
+void by_places(gradient_call<Op>& call) {
+  for (auto const& [name, x] : call.given.all()) {
+    if (!name.is_input()) continue;
+    auto const& exact = call.exact.of(name.input);
+    bool const queries = side_of(name.input) == input_side::query;
+    for (place_map const& m : place_maps(exact.extents, queries ? "head" : "key head", queries ? "query" : "key")) {
+      auto other = exact;
+      shape const& e = exact.extents;
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t h = 0; h < e.head; ++h)
+          for (index_t i = 0; i < e.position; ++i)
+            for (index_t d = 0; d < e.feature; ++d) {
+              element_place const at = m.from({b, h, i, d});
+              other(b, h, i, d) = exact(at.batch, at.head, at.row, at.feature);
+            }
+      std::vector<double> along(call.seen.size(), 0);
+      std::size_t const first = call.first_of(name.input);
+      for (std::size_t n = 0; n < exact.values.size(); ++n)
+        if (other.values[n] != exact.values[n]) along[first + n] = other.values[n] - exact.values[n];
+      finding f;
+      f.name = name.text() + " " + m.name;
+      f.look_at = look::layout;
+      f = call.seen.judged(f, along);
+      f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+      call.report.findings.push_back(std::move(f));
+    }
+  }
 }
 
 /// A factor that several gradients have.

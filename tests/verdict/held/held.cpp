@@ -3,7 +3,8 @@
 //
 //   attune_verdict_held [forward|backward] [--seed N] [--only ID] [--limit N] [--all]
 //
-// A verdict before defects of a grammar that its authors did not write. Scores what a user reads. Prints a table for each
+// A verdict before defects of a grammar that its authors did not write. Scores what a user reads. Prints a table for
+// each
 // format and every row that was missed, not useful or wrong; with --all every row.
 #include <cstdio>
 #include <cstdlib>

@@ -3,7 +3,8 @@
 //
 //   problem p = draw("cap/causal", 0, storage::bf16, seed);   p.sees({b, h, i, j})   p.logit({b, h, i, j}, dot)
 //
-// Inputs and the operator that the kernels of the held-out grammar are meant to compute. No code of attune computes here.
+// Inputs and the operator that the kernels of the held-out grammar are meant to compute. No code of attune computes
+// here.
 #pragma once
 
 #include <algorithm>

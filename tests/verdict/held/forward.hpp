@@ -43,9 +43,9 @@ struct forward_kernel {
   }
   /// Adds to `after`.
   void finally(std::function<void(array&, array&)> f) {
-    after = [g = after, f](array& out, array& lse) {
-      if (g) g(out, lse);
-      f(out, lse);
+    after = [g = after, f](array& out, array& of_rows) {
+      if (g) g(out, of_rows);
+      f(out, of_rows);
     };
   }
   /// Visibility becomes f(pair, old visibility).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Forward rows of the held-out grammar: layouts, groups, precision, races, quantisation, rows without keys, two defects.
+// Forward rows of the held-out grammar: layouts, groups, precision, races, quantisation, rows without keys, two
+// defects.
 #pragma once
 
 #include <stdexcept>

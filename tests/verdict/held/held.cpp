@@ -3,11 +3,13 @@
 //
 //   attune_verdict_held [forward|backward] [--seed N] [--only ID] [--limit N] [--all]
 //
-// A verdict before defects of a grammar that its authors did not write. Scores what a user reads. Prints a table for each
+// A verdict before defects of a grammar that its authors did not write. Scores what a user reads. Prints a table for
+// each
 // format and every row that was missed, not useful or wrong; with --all every row.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iterator>
 
 #include "backward_rows.hpp"
@@ -146,7 +148,7 @@ void try_correct(std::vector<row<Kernel>> const& rows, arguments const& how, tal
     done[r.setting] = true;
     for (int which = 0; which < 2; ++which) {
       storage s = storage::fp32;
-      char const* const format = format_of_case(formats::turns, ++number, which, s);
+      char const* const format = format_of_case(formats::turns, ++number, 0, s);
       problem const p = draw(r.setting, shape_of_case(r.of, which), s, how.seed * 7919 + number,
                              std::is_same_v<Kernel, backward_kernel>);
       told const t = judged(p, computed<Kernel>(p, {}), "");
@@ -156,6 +158,8 @@ void try_correct(std::vector<row<Kernel>> const& rows, arguments const& how, tal
   }
 }
 
+bool threw = false;  // a verdict threw
+
 template <class Kernel>
 void study(char const* calls, std::vector<row<Kernel>> const& rows, arguments const& how) {
   std::printf("%s: %zu rows\n", calls, rows.size());
@@ -164,7 +168,12 @@ void study(char const* calls, std::vector<row<Kernel>> const& rows, arguments co
   for (std::size_t n = 0; n < rows.size() && left > 0; ++n) {
     if (!how.only.empty() && rows[n].id != how.only) continue;
     --left;
-    for (int which = 0; which < 2; ++which) try_row(rows[n], n, which, how, to);
+    for (int which = 0; which < 2; ++which) try {
+        try_row(rows[n], n, which, how, to);
+      } catch (std::exception const& e) {
+        std::printf("ERROR %s: %s\n", rows[n].id.c_str(), e.what());
+        threw = true;
+      }
     std::fflush(stdout);
   }
   if (how.only.empty()) try_correct(rows, how, to);
@@ -200,7 +209,7 @@ int main_of(int count, char** words) {
   }
   if (calls != "backward") study("forward", forward_rows(), how);
   if (calls != "forward") study("backward", backward_rows(), how);
-  return 0;
+  return threw ? 1 : 0;
 }
 
 }  // namespace

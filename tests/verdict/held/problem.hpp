@@ -3,7 +3,8 @@
 //
 //   problem p = draw("cap/causal", 0, storage::bf16, seed);   p.sees({b, h, i, j})   p.logit({b, h, i, j}, dot)
 //
-// Inputs and the operator that the kernels of the held-out grammar are meant to compute. No code of attune computes here.
+// Inputs and the operator that the kernels of the held-out grammar are meant to compute. No code of attune computes
+// here.
 #pragma once
 
 #include <algorithm>
@@ -145,9 +146,9 @@ inline problem draw(std::string const& setting, int number, storage stored, std:
   if (number == 1) p.queries = 72, p.keys = 152, p.heads = 8, p.width = 48, p.value_width = 40;
   if (number == 2) p.queries = 88, p.keys = 136, p.width = 64, p.value_width = 48, p.heads = 6, p.key_heads = 3;
   if (small) {
-    p.queries = number == 0 ? 72 : number == 1 ? 40 : 56, p.keys = number == 0 ? 72 : number == 1 ? 76 : 72;
-    p.heads = 4, p.key_heads = 2, p.width = number == 0 ? 24 : 32, p.value_width = number == 0 ? 24 : 16;
-    p.window = 21, p.before = 14, p.after = 7, p.prefix = 12, p.chunk = 24;
+    p.queries = number == 0 ? 48 : number == 1 ? 36 : 40, p.keys = number == 0 ? 48 : number == 1 ? 56 : 52;
+    p.heads = 4, p.key_heads = 2, p.width = number == 0 ? 16 : 24, p.value_width = 16;
+    p.window = 17, p.before = 14, p.after = 7, p.prefix = 12, p.chunk = 24;
   }
   if (p.mask == "tall") std::swap(p.queries, p.keys), p.keys = std::min(p.keys, p.queries - 24);
   p.offset = p.mask == "start" ? 0 : p.keys - p.queries;

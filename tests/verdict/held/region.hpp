@@ -41,8 +41,7 @@ inline std::string words_of(region const& r) {
   return to.empty() ? "everywhere" : to;
 }
 
-/// Where a difference is: the slices along each axis whose root mean square is above a thirtieth of the largest one and
-/// above half of the noise.
+/// Where a difference is: the slices along each axis whose root mean square is above half of the noise.
 inline region region_of(array const& wrong, array const& right, char const* positions, char const* features,
                         double noise) {
   std::array<std::vector<double>, 4> sums{
@@ -60,10 +59,9 @@ inline region region_of(array const& wrong, array const& right, char const* posi
   region to;
   char const* const names[] = {"batch", "heads", positions, features};
   for (std::size_t n = 0; n < 4; ++n) {
-    double const most = *std::max_element(sums[n].begin(), sums[n].end());
     double const each = double(wrong.x.size()) / double(sums[n].size());
     indices set;
-    for (double x : sums[n]) set.push_back(x > most / 900 && x > each * noise * noise / 4);
+    for (double x : sums[n]) set.push_back(x > each * noise * noise / 4);
     to.sets[names[n]] = set;
   }
   return to;
@@ -107,7 +105,7 @@ inline std::map<std::string, std::vector<int>> stated_in(std::string const& line
   return to;
 }
 
-/// Whether the stated sets hold 90 % of the true region, are at most twice its size and less than half of everything.
+/// Whether the stated sets hold 90 % of the true region, are at most twice its size and at most half of everything.
 /// `keys`: the keys that are treated wrongly, which may stand alone; empty: unknown.
 inline bool accepted(std::map<std::string, std::vector<int>> const& stated, region const& truth, indices const& keys) {
   auto const as_set = [](std::vector<int> const& x, std::size_t n) {
@@ -116,7 +114,7 @@ inline bool accepted(std::map<std::string, std::vector<int>> const& stated, regi
       if (std::size_t(k) < n) set[std::size_t(k)] = true;
     return set;
   };
-  auto const fits = [](double inside, double size, double part) { return inside >= 0.9 && size <= 2 && part < 0.5; };
+  auto const fits = [](double inside, double size, double part) { return inside >= 0.9 && size <= 2 && part <= 0.5; };
   auto const shares = [&](indices const& set, indices const& right, double& inside, double& size, double& part) {
     double both = 0;
     for (std::size_t n = 0; n < set.size(); ++n) both += set[n] && right[n];

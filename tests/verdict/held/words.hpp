@@ -3,7 +3,8 @@
 //
 //   {"cap_ignored", "common mistake", "cap/causal", words::cap, [](forward_kernel& k) { ... }}
 //
-// A row of the held-out grammar, and the words that an engineer would accept as the name of a cause: regular expressions
+// A row of the held-out grammar, and the words that an engineer would accept as the name of a cause: regular
+// expressions
 // on the lower-case text of a report. They were written before anybody looked at reports on these defects.
 #pragma once
 

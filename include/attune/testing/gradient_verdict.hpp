@@ -21,6 +21,7 @@
 #include <attune/testing/judging/backward/gradient_rounding.hpp>
 #include <attune/testing/judging/backward/gradients_as_a_whole.hpp>
 #include <attune/testing/judging/conclusion.hpp>
+#include <attune/testing/judging/defects/known_defects.hpp>
 #include <attune/testing/judging/exponential_range.hpp>
 #include <attune/testing/moving_parameter.hpp>
 

@@ -23,6 +23,8 @@
 #include <vector>
 
 #include <attune/testing/judging/conclusion.hpp>
+#include <attune/testing/judging/defects/known_defects.hpp>
+#include <attune/testing/judging/defects/rare_defects.hpp>
 #include <attune/testing/judging/forward/lost_rows.hpp>
 #include <attune/testing/judging/forward/mask_edges.hpp>
 #include <attune/testing/judging/forward/other_calls.hpp>
@@ -57,8 +59,7 @@ class judge {
     lse_as_a_whole();
     by_sums_of_rows();
     by_slopes(call_);
-    for (known_defect const& d : known_defects)
-      if (d.when == search::always) call_.by_defect(d);
+    for (known_defect const& d : known_defects) call_.by_defect(d);
     decide();
     return std::move(call_.report);
   }
@@ -170,8 +171,7 @@ class judge {
   /// Many mistakes of which each is unlikely.
   void by_suspicions(std::vector<std::size_t> const& rows) {
     suspicions<Op> all(call_);
-    for (known_defect const& d : known_defects)
-      if (d.when == search::after_failure) all.add(d);
+    for (known_defect const& d : rare_defects) all.add(d);
     add_other_parameters(all, call_);
     add_other_bias(all, call_);
     add_turned_inputs(all, call_);

@@ -155,7 +155,8 @@ class backward_rows {
     if (auto const position = pairs_.moved_position(c, b_, i_)) moving.position = D(double(*position));
     auto const f = op_.bind(moving);
     auto const plain = op_.bind(attune::detail::scalar_row<double>(p_, op_.mask, b_, h_, i_));
-    bool const own_values = c.head == heads::own && !c.next_batch && c.value_rows == matrix::right;
+    bool const own_values =
+        c.value_head == heads::own && c.value_batch == batches::own && c.value_rows == matrix::right;
     std::vector<pair> to;
     for (index_t j : pairs_.keys_of(c, b_, h_, i_)) {
       double x[terms];

@@ -19,6 +19,9 @@
 #include <attune/testing/judging/backward/gradient_call.hpp>
 #include <attune/testing/judging/backward/row_regions.hpp>
 #include <attune/testing/judging/defects/altered_row.hpp>
+#include <attune/testing/judging/defects/backward_defects.hpp>
+#include <attune/testing/judging/defects/known_defects.hpp>
+#include <attune/testing/judging/defects/rare_defects.hpp>
 #include <attune/testing/judging/key_equations.hpp>
 
 namespace attune::testing::detail {
@@ -41,14 +44,18 @@ class backward_search {
                              {"factor of dP",
                               "look at: dropout's scale, and what multiplies <dout, v>",
                               {row_effect::kind::product_factor}}};
-    for (known_defect const& d : known_defects) {
-      bool const alone = in_backward_alone(d);
-      if ((d.when != search::backward && !alone) || !d.applies(facts)) continue;
-      bool const rounding = d.change.logits_stored || d.change.weights_stored;
+    auto const add = [&](known_defect const& d, bool alone) {
+      if (!d.applies(facts)) return;
+      bool const rounding = d.change.logits_stored || d.change.weights_stored || d.change.logit_bits > 0;
       all.push_back({std::string(d.name) + (alone && !rounding ? " in the backward pass alone" : ""),
                      d.look_at,
                      {row_effect::kind::change, d.change}});
-    }
+    };
+    for (known_defect const& d : backward_defects) add(d, false);
+    for (known_defect const& d : known_defects)
+      if (in_backward_alone(d)) add(d, true);
+    for (known_defect const& d : rare_defects)
+      if (in_backward_alone(d)) add(d, true);
     // Many at a time, because a row is read for all of them at once; not so many that they take much memory.
     std::size_t const size = numbers(whole).size(),
                       most = std::clamp<std::size_t>(std::size_t(2e7) / (size + 1), 1, all.size());

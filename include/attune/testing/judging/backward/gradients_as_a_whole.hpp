@@ -15,7 +15,7 @@
 
 #include <attune/testing/judging/backward/gradient_call.hpp>
 #include <attune/testing/judging/backward/row_regions.hpp>
-#include <attune/testing/judging/defects/known_defects.hpp>
+#include <attune/testing/judging/defects/defect.hpp>
 #include <attune/testing/judging/place_maps.hpp>
 
 namespace attune::testing::detail {

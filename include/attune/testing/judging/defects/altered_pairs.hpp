@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <unordered_map>
@@ -23,6 +24,14 @@
 
 namespace attune::testing::detail {
 
+/// Rounded to a number of significant bits: 11 for tf32, 4 for e4m3.
+inline double rounded_to_bits(int bits, double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  int exponent;
+  double const fraction = std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+}
+
 /// The logit of a pair from its contractions.
 template <class Op, class T, class Bound>
 T logit_of(row_change const& c, Bound const& f, T const* x, key<T> const& k) {
@@ -36,6 +45,8 @@ T logit_of(row_change const& c, Bound const& f, T const* x, key<T> const& k) {
   if (c.cap_after_mask && a != a) a = -math::infinity<T>();  // no cap: hidden keys stay hidden
   if constexpr (std::is_same_v<T, double>)
     if (c.logits_stored) a = rounded_to(*c.logits_stored, a);
+  if constexpr (std::is_same_v<T, double>)
+    if (c.logit_bits > 0) a = rounded_to_bits(c.logit_bits, a);
   return a;
 }
 
@@ -76,9 +87,9 @@ class altered_pairs {
     return std::nullopt;
   }
   /// The key head of a query head, of `count` heads.
-  index_t head_of(row_change const& c, index_t h, index_t count) const {
+  index_t head_of(heads which, index_t h, index_t count) const {
     index_t const own = p_.group(h, count);
-    switch (c.head) {
+    switch (which) {
       case heads::own:
         return own;
       case heads::interleaved:
@@ -89,8 +100,14 @@ class altered_pairs {
         return (own + count - 1) % count;
       case heads::last_first:
         return count - 1 - own;
+      case heads::first:
+        return 0;
     }
     return own;
+  }
+
+  index_t batch_of(batches which, index_t b) const {
+    return which == batches::own ? b : which == batches::next ? (b + 1) % p_.batch : 0;
   }
 
   /// The keys that a row sees, in the order in which it adds them.
@@ -106,8 +123,10 @@ class altered_pairs {
     index_t from = 0;
     for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last)) {
       key_interval const ends = ends_ ? ends_(b, h, i, k) : k;
-      index_t const first = ends.first + (c.inner && k.first == 0 ? 0 : c.first),
-                    last = ends.last + (c.inner && k.last == p_.keys ? 0 : c.last);
+      index_t const first = c.from_first_key ? 0 : ends.first + (c.inner && k.first == 0 ? 0 : c.first),
+                    last = c.to_last_key       ? p_.keys
+                           : c.whole_tiles > 0 ? (ends.last + c.whole_tiles - 1) / c.whole_tiles * c.whole_tiles
+                                               : ends.last + (c.inner && k.last == p_.keys ? 0 : c.last);
       for (index_t j = (std::max)(from, first); j < (std::min)(p_.keys, last); ++j) keys.push_back(j);
       from = keys.empty() ? 0 : keys.back() + 1;
     }
@@ -219,8 +238,8 @@ class pair_reader {
     if constexpr (Op::uses(field::k)) {
       any_tensor const keys = pairs.keys_read_as(c.key_rows);
       if (c.key_rows != matrix::right) in_.k = keys;
-      if (c.head != heads::own || c.next_batch)
-        in_.k = keys.of_head(c.next_batch ? (b + 1) % p_.batch : b, pairs.head_of(c, h, p_.key_heads));
+      if (c.key_head != heads::own || c.key_batch != batches::own)
+        in_.k = keys.of_head(pairs.batch_of(c.key_batch, b), pairs.head_of(c.key_head, h, p_.key_heads));
       if (c.keys == marked::elsewhere)
         elsewhere_in_.k = pairs.in().k.of_head(pairs.elsewhere_batch(), p_.group(h, p_.key_heads));
     }
@@ -255,10 +274,10 @@ class pair_reader {
   template <class Bound>
   T value(Bound const& f, index_t j, index_t d) {
     if (c_.without_positions) p_.set_offset(j - i_);
-    index_t b = c_.next_batch ? (b_ + 1) % p_.batch : b_;
+    index_t b = pairs_.batch_of(c_.value_batch, b_);
     if (pairs_.is_elsewhere(c_, j)) b = pairs_.elsewhere_batch(), j += pairs_.elsewhere_by();
-    auto const at =
-        pairs_.place_in(c_.value_rows, pairs_.in().v.extents(), pairs_.head_of(c_, h_, p_.value_heads), j, d);
+    auto const at = pairs_.place_in(c_.value_rows, pairs_.in().v.extents(),
+                                    pairs_.head_of(c_.value_head, h_, p_.value_heads), j, d);
     if (c_.without_value_gate) return attune::detail::read<T>(pairs_.in().v, b, at.head, at.row, at.feature);
     return attune::detail::value_of_pair(contract_, f, b, h_, i_, at.head, at.row, at.feature);
   }

@@ -18,7 +18,7 @@
 #include <attune/exec/reference/row.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/testing/judging/defects/altered_pairs.hpp>
-#include <attune/testing/judging/defects/known_defects.hpp>
+#include <attune/testing/judging/defects/defect.hpp>
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing::detail {
@@ -136,11 +136,13 @@ class altered_rows {
       lse = math::softplus(lse);
     }
     if constexpr (std::is_same_v<T, double>)
-      if (c.weights_stored) {
+      if (c.weights_stored || c.weight_bits > 0) {
         double largest = 0;
         for (double x : row.weights) largest = std::fmax(largest, x);
         if (largest > 0)
-          for (double& x : row.weights) x = rounded_to(*c.weights_stored, x / largest) * largest;
+          for (double& x : row.weights)
+            x = largest * (c.weights_stored ? rounded_to(*c.weights_stored, x / largest)
+                                            : rounded_to_bits(c.weight_bits, x / largest));
       }
   }
 

@@ -20,8 +20,11 @@ enum class heads {
   interleaved,  ///< h mod Hk instead of h Hk / H
   next,         ///< the key head after its own
   previous,
-  last_first  ///< in reverse order
+  last_first,  ///< in reverse order
+  first        ///< head 0
 };
+/// The batch element that a kernel reads.
+enum class batches { own, next, first };
 /// Which keys are marked, and what happens to them.
 enum class marked { no, missing, doubled, elsewhere };
 /// The mass of a sink or ground in the sum of weights.
@@ -41,12 +44,14 @@ enum class matrix {
 
 struct row_change {
   // ---- the visible keys
-  bool all_keys = false;  ///< no mask
-  bool top_left = false;  ///< query 0 has position 0 in the mask, without the offset
-  index_t position = 0;   ///< the mask treats a query as so many positions later
-  index_t first = 0;      ///< each interval of visible keys starts so many keys later
-  index_t last = 0;       ///< each interval ends so many keys later
-  bool inner = false;     ///< `first` and `last` move only ends that are not the ends of all keys
+  bool all_keys = false;                             ///< no mask
+  bool from_first_key = false, to_last_key = false;  ///< one end of the mask is ignored
+  index_t whole_tiles = 0;                           ///< above 0: each interval ends at a multiple of it
+  bool top_left = false;                             ///< query 0 has position 0 in the mask, without the offset
+  index_t position = 0;                              ///< the mask treats a query as so many positions later
+  index_t first = 0;                                 ///< each interval of visible keys starts so many keys later
+  index_t last = 0;                                  ///< each interval ends so many keys later
+  bool inner = false;  ///< `first` and `last` move only ends that are not the ends of all keys
   end_key twice = end_key::none;
   marked keys = marked::no;
 
@@ -62,13 +67,14 @@ struct row_change {
   bool cap_after_mask = false;  ///< hidden keys have the logit of a score of -infinity, which a cap makes finite
 
   // ---- where keys and values are read
-  heads head = heads::own;
-  bool next_batch = false;
+  heads key_head = heads::own, value_head = heads::own;
+  batches key_batch = batches::own, value_batch = batches::own;
   matrix key_rows = matrix::right, value_rows = matrix::right;
 
   // ---- the logit
   bool without_gate = false, without_length_scale = false;
   std::optional<storage> logits_stored = std::nullopt;  ///< rounded to this format
+  int logit_bits = 0;                                   ///< above 0: rounded to so many significant bits
 
   double cap = 0;  ///< above 0: a cap that the operator does not have
 
@@ -78,6 +84,7 @@ struct row_change {
   index_t splits = 0;                ///< parts of equal size, merged by the sums of their weights to a power
   double merge_power = 1;
   std::optional<storage> weights_stored = std::nullopt;
+  int weight_bits = 0;  ///< above 0: rounded to so many significant bits
   ground_mass ground = ground_mass::right;
   int ground_times = 1;                ///< the sink or ground counts so often
   end_key not_in_sum = end_key::none;  ///< the normalizer lacks this key
@@ -109,7 +116,8 @@ struct row_change {
 /// Whether a change needs keys, values or scores that the right row does not have.
 constexpr bool reads_elsewhere(row_change const& c) {
   return c.query != 0 || c.query_top_left || c.without_positions || c.other_rotary || c.cap_after_mask ||
-         c.keys == marked::elsewhere || c.head != heads::own || c.next_batch || c.key_rows != matrix::right;
+         c.keys == marked::elsewhere || c.key_head != heads::own || c.value_head != heads::own ||
+         c.key_batch != batches::own || c.value_batch != batches::own || c.key_rows != matrix::right;
 }
 /// Whether it changes the lse and nothing else.
 constexpr bool only_lse(row_change const& c) {

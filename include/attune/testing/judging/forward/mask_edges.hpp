@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/testing/judging/forward/mask_words.hpp>
 #include <attune/testing/judging/forward/sampled_call.hpp>
 
 namespace attune::testing::detail {
@@ -33,17 +35,10 @@ inline std::vector<moved_edges> usual_edges(index_t keys, index_t queries) {
                                 by > 0 ? by : -by, (by > 0) == (end[0] == 'e') ? " keys too many" : " keys too few",
                                 " there");
   };
-  for (index_t by = -256; by <= 256; ++by) {
-    if (by >= -1 && by <= 1) continue;  // known_defects has them
-    all.push_back(
-        {words_of_shift(by, "end"), [=](index_t, key_interval k) { return key_interval{k.first, k.last + by}; }});
-    all.push_back({words_of_shift(by, "start"), [=](index_t, key_interval k) {
-                     return key_interval{k.first == 0 && by > 0 ? 0 : k.first + by, k.last};
-                   }});
-    all.push_back({attune::detail::text("mask shifted by ", by > 0 ? "+" : "", by), [=](index_t, key_interval k) {
-                     return key_interval{k.first == 0 ? 0 : k.first + by, k.last + by};
-                   }});
-  }
+  all.push_back(
+      {"mask's start ignored: rows see from key 0", [](index_t, key_interval k) { return key_interval{0, k.last}; }});
+  all.push_back({"mask's end ignored: rows see up to the last key",
+                 [=](index_t, key_interval k) { return key_interval{k.first, keys}; }});
   for (index_t tile : {2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256}) {
     auto const down = [=](index_t x) { return x / tile * tile; };
     auto const up = [=](index_t x) { return (x + tile - 1) / tile * tile; };
@@ -66,10 +61,17 @@ inline std::vector<moved_edges> usual_edges(index_t keys, index_t queries) {
                      return key_interval{k.first == 0 ? 0 : k.first - (i - down(i)), k.last};
                    }});
   }
-  all.push_back(
-      {"mask's start ignored: rows see from key 0", [](index_t, key_interval k) { return key_interval{0, k.last}; }});
-  all.push_back({"mask's end ignored: rows see up to the last key",
-                 [=](index_t, key_interval k) { return key_interval{k.first, keys}; }});
+  for (index_t n = 4; n < 2 * 257; ++n) {  // known_defects has shifts by 1
+    index_t const by = n % 2 == 0 ? n / 2 : -(n / 2);
+    all.push_back(
+        {words_of_shift(by, "end"), [=](index_t, key_interval k) { return key_interval{k.first, k.last + by}; }});
+    all.push_back({words_of_shift(by, "start"), [=](index_t, key_interval k) {
+                     return key_interval{k.first == 0 && by > 0 ? 0 : k.first + by, k.last};
+                   }});
+    all.push_back({attune::detail::text("mask shifted by ", by > 0 ? "+" : "", by), [=](index_t, key_interval k) {
+                     return key_interval{k.first == 0 ? 0 : k.first + by, k.last + by};
+                   }});
+  }
   for (index_t key = 1; key < keys && keys <= 512; ++key) {
     all.push_back({attune::detail::text("mask ends at key ", key - 1, " in all rows that see it"),
                    [=](index_t, key_interval k) { return key_interval{k.first, (std::min)(k.last, key)}; }});
@@ -166,12 +168,77 @@ void by_mask_edges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
     std::vector<double> gain(all.size(), 0);
     for (auto const& [head, by_edges] : gains)
       for (std::size_t e = 0; e < all.size(); ++e) gain[e] += std::fmax(by_edges[e], 0);
-    auto const best = std::max_element(gain.begin(), gain.end());
-    if (!(*best > 0)) return;
+    double const most_gain = *std::max_element(gain.begin(), gain.end());
+    if (!(most_gain > 0)) return;
+    // Of ends that explain the same, the first: the simplest.
+    auto const best = std::find_if(gain.begin(), gain.end(), [&](double x) { return x > (1 - 1e-6) * most_gain; });
     moved_edges const& edges = all[std::size_t(best - gain.begin())];
     call.rows.pairs().see_between([&](index_t, index_t, index_t i, key_interval k) { return edges.of(i, k); });
-    call.by_change(edges.words, look::mask, {});
+    std::string const mask = mask_words(call.op.mask);
+    call.by_change(edges.words + (mask.empty() ? "" : " (" + mask + ")"), look::mask, {});
     call.report.findings.back().chosen_from = index_t(all.size());
+    call.rows.pairs().see_between(nullptr);
+  }
+}
+
+/// Rows that see any other range of keys, each its own: the best first and last key of each row. Two numbers are fitted
+/// for the Dv numbers of a row, so it needs 16 features.
+template <class Op>
+void by_free_edges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
+  if constexpr (MeanOfValues<Op>) {
+    problem_shape const& p = call.p;
+    if (p.value_width < 16 || std::is_same_v<typename Op::mask_policy, mask::none>) return;
+    std::map<std::array<index_t, 3>, key_interval> found;
+    std::string examples;
+    int shown = 0;
+    for (std::size_t n : of) {
+      sampled_row const& r = call.sampled[n];
+      key_interval const right = mask::next(call.op.mask, p.row(r.batch, r.head, r.query), 0);
+      if (right.empty()) continue;
+      row_by_range<Op> const row(call, r);
+      auto const cost = [&](key_interval const& k) {
+        double sum = 0;
+        for (std::size_t d = 0; d < std::size_t(p.value_width); ++d) {
+          double const exact = call.bounds.at_out(r.batch, r.head, r.query, index_t(d)).value;
+          sum += call.seen.left(n * call.step() + d, row(k, d) - exact);
+        }
+        return sum;
+      };
+      double const now = cost(right);
+      if (!(now > 4 * double(p.value_width))) continue;
+      key_interval best = right;
+      double least = now;
+      // First one end, then the other; from the right range, and from all keys.
+      for (key_interval const& from : {right, key_interval{0, p.keys}, key_interval{0, right.last}}) {
+        key_interval k = from;
+        double at = math::infinity<double>();
+        for (int turn = 0; turn < 4; ++turn) {
+          key_interval closer = k;
+          for (index_t j = 0; j <= p.keys; ++j) {
+            key_interval const tried = turn % 2 == 0 ? key_interval{k.first, j} : key_interval{j, k.last};
+            if (tried.empty()) continue;
+            if (double const x = cost(tried); x < at) at = x, closer = tried;
+          }
+          k = closer;
+        }
+        if (at < 0.999 * least) least = at, best = k;
+      }
+      if (!(least < 0.2 * now)) continue;
+      found[{r.batch, r.head, r.query}] = best;
+      if (shown++ < 2)
+        examples += attune::detail::text(shown == 1 ? ": query " : ", query ", r.query, " sees keys ", best.first, "..",
+                                         best.last - 1, ", not ", right.first, "..", right.last - 1);
+    }
+    if (found.size() < 2) return;
+    call.rows.pairs().see_between([&](index_t b, index_t h, index_t i, key_interval k) {
+      auto const at = found.find({b, h, i});
+      return at == found.end() ? k : at->second;
+    });
+    std::string const mask = mask_words(call.op.mask);
+    call.by_change("mask edges" + (mask.empty() ? "" : " (" + mask + ")") + " off" + examples, look::mask, {});
+    finding& f = call.report.findings.back();
+    f.last_resort = true;
+    f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
     call.rows.pairs().see_between(nullptr);
   }
 }

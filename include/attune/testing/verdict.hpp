@@ -28,6 +28,7 @@
 #include <attune/testing/judging/forward/lost_rows.hpp>
 #include <attune/testing/judging/forward/mask_edges.hpp>
 #include <attune/testing/judging/forward/other_calls.hpp>
+#include <attune/testing/judging/forward/other_inputs.hpp>
 #include <attune/testing/judging/forward/other_pages.hpp>
 #include <attune/testing/judging/forward/other_places.hpp>
 #include <attune/testing/judging/forward/visits_in_parts.hpp>
@@ -174,7 +175,7 @@ class judge {
     for (known_defect const& d : rare_defects) all.add(d);
     add_other_parameters(all, call_);
     add_other_bias(all, call_);
-    add_turned_inputs(all, call_);
+    add_other_inputs(all, call_);
     add_places_of_out(all, call_);
     add_lse_alone(all, call_);
     add_visits_in_parts(all);
@@ -275,6 +276,7 @@ class judge {
       by_ranges(call_, suspects);
       by_size_of_weights(call_);
       by_mask_edges(call_, suspects);
+      by_free_edges(call_, suspects);
       by_suspicions(suspects);
       by_pages(call_);
       by_empty_rows(call_);

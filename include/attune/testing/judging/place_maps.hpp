@@ -42,6 +42,13 @@ inline std::vector<place_map> place_maps(shape const& e, std::string const& head
   rows(L > 1, "of the next " + row, [=](element_place& x) { x.row = (std::min)(x.row + 1, L - 1); });
   rows(L > 1, "of the " + row + " before", [=](element_place& x) { x.row = (std::max<index_t>)(x.row - 1, 0); });
   rows(L > 2, "of the " + rows_of + " in reverse order", [=](element_place& x) { x.row = L - 1 - x.row; });
+  rows(H > 1 && H % 2 == 0, "of exchanged neighbors of " + head + "s", [=](element_place& x) { x.head ^= 1; });
+  rows(B > 1 && B % 2 == 0, "of exchanged batch elements", [=](element_place& x) { x.batch ^= 1; });
+  rows(L > 1, "of the first " + row + " in all rows", [=](element_place& x) { x.row = 0; });
+  for (index_t n : {1, 2, 4, 8, 16, 32, 64, 128})
+    rows(L >= 2 * n, attune::detail::text("with exchanged groups of ", n, " ", rows_of), [=](element_place& x) {
+      if ((x.row / (2 * n) + 1) * 2 * n <= L) x.row ^= n;
+    });
   auto const features = [&](bool exists, std::string name, auto const& from) {
     if (exists) all.push_back({std::move(name), [=](element_place x) { return x.feature = from(x.feature), x; }, true});
   };
@@ -53,7 +60,9 @@ inline std::vector<place_map> place_maps(shape const& e, std::string const& head
   features(even, "with exchanged neighbors of features", [](index_t d) { return d ^ 1; });
   features(even, "with two interleaved halves of features", [=](index_t d) { return d % 2 * (D / 2) + d / 2; });
   features(even, "with the even features first", [=](index_t d) { return d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1; });
-  for (index_t n : {4, 8, 16, 32})
+  for (index_t n : {2, 4, 8, 16})
+    features(D > n, attune::detail::text("with features moved by ", n), [=](index_t d) { return (d + n) % D; });
+  for (index_t n : {2, 4, 8, 16, 32})
     features(D % (2 * n) == 0, attune::detail::text("with exchanged groups of ", n, " features"),
              [=](index_t d) { return d ^ n; });
   return all;

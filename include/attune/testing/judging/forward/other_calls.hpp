@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,12 +82,17 @@ void add_other_parameters(suspicions<Op>& all, sampled_call<Op> const& call) {
       std::vector<double> other;
       for (index_t h = 0; h < e.head; ++h) other.push_back(value(h));
       if (other == right) return;
-      all.add_call(name, look_at, [&](other_call<Op>& to) {
-        to.numbers.push_back(std::move(other));
+      all.add_call(name, look_at, [other, path](other_call<Op>& to) {
+        to.numbers.push_back(other);
         set_parameter(to.op, path, to.numbers.back());
       });
     };
     auto const of = [&](index_t h) { return right[std::size_t(h)]; };
+    for (auto const& [by, words] : {std::pair{0., " ignored"}, {-1., " with the wrong sign"}, {2., " added twice"},
+                                    {0.5, " halved"}, {1.4426950408889634, " times log2 e: base 2"},
+                                    {0.6931471805599453, " times ln 2: base 2"},
+                                    {1 / std::sqrt(double((std::max<index_t>)(call.p.width, 1))), " times the scale"}})
+      if (!path.ends_with("scale")) with(path + words, look::operators, [&, x = by](index_t h) { return x * of(h); });
     index_t const H = e.head, groups = (std::max<index_t>)(call.p.key_heads, 1);
     if (path.ends_with("cap")) with("cap ignored", look::operators, [&](index_t h) { return 1e8 * of(h); });
     with(path + " of the next head", look::heads, [&](index_t h) { return of((h + 1) % H); });
@@ -107,7 +113,7 @@ void add_other_bias(suspicions<Op>& all, sampled_call<Op> const& call) {
     shape const e = bias.extents();
     if (e.size() > index_t(1e7)) return;
     auto const with = [&](char const* name, auto const& read) {
-      all.add_call(name, "look at: the strides of the bias, 0 where it is broadcast", [&](other_call<Op>& to) {
+      all.add_call(name, "look at: the strides of the bias, 0 where it is broadcast", [e, read](other_call<Op>& to) {
         std::vector<double>& numbers = to.numbers.emplace_back();
         for (index_t b = 0; b < e.batch; ++b)
           for (index_t h = 0; h < e.head; ++h)
@@ -116,65 +122,53 @@ void add_other_bias(suspicions<Op>& all, sampled_call<Op> const& call) {
         to.in.bias = tensor<double const>(numbers, e);
       });
     };
-    with("bias ignored", [](index_t, index_t, index_t, index_t) { return 0.; });
-    with("bias added twice", [&](index_t b, index_t h, index_t i, index_t j) { return 2 * bias(b, h, i, j); });
+    with("bias ignored", [=](index_t, index_t, index_t, index_t) { return 0.; });
+    with("bias added twice", [=](index_t b, index_t h, index_t i, index_t j) { return 2 * bias(b, h, i, j); });
     if (e.head > 1) {
       with("bias of the next head",
-           [&](index_t b, index_t h, index_t i, index_t j) { return bias(b, (h + 1) % e.head, i, j); });
-      with("bias of head 0 in all heads", [&](index_t b, index_t, index_t i, index_t j) { return bias(b, 0, i, j); });
+           [=](index_t b, index_t h, index_t i, index_t j) { return bias(b, (h + 1) % e.head, i, j); });
+      with("bias of head 0 in all heads", [=](index_t b, index_t, index_t i, index_t j) { return bias(b, 0, i, j); });
     }
     if (e.batch > 1) {
       with("bias of the next batch element",
-           [&](index_t b, index_t h, index_t i, index_t j) { return bias((b + 1) % e.batch, h, i, j); });
+           [=](index_t b, index_t h, index_t i, index_t j) { return bias((b + 1) % e.batch, h, i, j); });
       with("bias of batch element 0 in all",
-           [&](index_t, index_t h, index_t i, index_t j) { return bias(0, h, i, j); });
+           [=](index_t, index_t h, index_t i, index_t j) { return bias(0, h, i, j); });
     }
     if (e.position == e.feature)
-      with("bias transposed", [&](index_t b, index_t h, index_t i, index_t j) { return bias(b, h, j, i); });
+      with("bias transposed", [=](index_t b, index_t h, index_t i, index_t j) { return bias(b, h, j, i); });
     if (e.position > 1)
-      with("bias of query 0 in all rows", [&](index_t b, index_t h, index_t, index_t j) { return bias(b, h, 0, j); });
+      with("bias of query 0 in all rows", [=](index_t b, index_t h, index_t, index_t j) { return bias(b, h, 0, j); });
+    with("bias subtracted", [=](index_t b, index_t h, index_t i, index_t j) { return -bias(b, h, i, j); });
+    with("bias times log2 e: base 2",
+         [=](index_t b, index_t h, index_t i, index_t j) { return 1.4426950408889634 * bias(b, h, i, j); });
+    with("bias times the scale", [=, x = 1 / std::sqrt(double((std::max<index_t>)(call.p.width, 1)))](
+                                     index_t b, index_t h, index_t i, index_t j) { return x * bias(b, h, i, j); });
+    with("bias of key 0 for all keys", [=](index_t b, index_t h, index_t i, index_t) { return bias(b, h, i, 0); });
+    with("bias of the next key", [=](index_t b, index_t h, index_t i, index_t j) {
+      return bias(b, h, i, (std::min)(j + 1, e.feature - 1));
+    });
+    if (e.position > 1)
+      with("bias of the next query", [=](index_t b, index_t h, index_t i, index_t j) {
+        return bias(b, h, (std::min)(i + 1, e.position - 1), j);
+      });
+    for (index_t multiple : {8, 16, 32, 64, 128}) {
+      index_t const stride = (e.feature + multiple - 1) / multiple * multiple;
+      if (e.position > 1 && stride != e.feature)
+        with(attune::detail::text("bias read with rows of ", stride, " numbers"),
+             [=](index_t b, index_t h, index_t i, index_t j) {
+               index_t const at = (std::min)(i * stride + j, e.position * e.feature - 1);
+               return bias(b, h, at / e.feature, at % e.feature);
+             });
+    }
+    for (index_t tile : {16, 32, 64, 128})
+      if (e.feature % tile != 0)
+        with(attune::detail::text("bias missing in the last tile of ", tile, " keys"),
+             [=](index_t b, index_t h, index_t i, index_t j) {
+               return j < e.feature / tile * tile ? bias(b, h, i, j) : 0;
+             });
   }
 }
-/// Queries and keys that are turned by their positions although they came turned: rotary angles of base 10,000.
-template <class Op>
-void add_turned_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
-  if constexpr (Op::uses(field::q) && Op::uses(field::k)) {
-    problem_shape const& p = call.p;
-    if (p.width % 2 != 0 || call.in.q.extents().size() + call.in.k.extents().size() > index_t(1e7)) return;
-    auto const turned = [&](any_tensor const& x, bool halves, bool queries) {
-      shape const& e = x.extents();
-      index_t const pairs = e.feature / 2;
-      std::vector<double> to;
-      for (index_t b = 0; b < e.batch; ++b)
-        for (index_t h = 0; h < e.head; ++h)
-          for (index_t i = 0; i < e.position; ++i)
-            for (index_t d = 0; d < e.feature; ++d) {
-              index_t const pair = halves ? d % pairs : d / 2, other = halves ? (d + pairs) % e.feature : d ^ 1;
-              bool const first = halves ? d < pairs : d % 2 == 0;
-              double const position = double(i + (queries ? p.offset_of(b) : 0)),
-                           angle = position * std::pow(10000., -double(pair) / double(pairs));
-              to.push_back(x(b, h, i, d) * std::cos(angle) + (first ? -1 : 1) * x(b, h, i, other) * std::sin(angle));
-            }
-      return to;
-    };
-    for (bool halves : {true, false})
-      for (int which : {3, 1, 2}) {
-        std::string const of = which == 3 ? "q and k" : which == 1 ? "q" : "k";
-        all.add_call(of + " turned by rotary angles" + (halves ? "" : ", pairs of neighbors"),
-                     "look at: whether the inputs are turned already", [&](other_call<Op>& to) {
-                       if (which != 2) {
-                         to.numbers.push_back(turned(call.in.q, halves, true));
-                         to.in.q = tensor<double const>(to.numbers.back(), call.in.q.extents());
-                       }
-                       if (which != 1) {
-                         to.numbers.push_back(turned(call.in.k, halves, false));
-                         to.in.k = tensor<double const>(to.numbers.back(), call.in.k.extents());
-                       }
-                     });
-      }
-  }
-}
-
 /// Scales of quantized k and v that are exchanged: logits times 1 + x, out divided by 1 + x. `of`: the rows that tell x.
 template <class Op>
 void add_exchanged_scales(suspicions<Op>& all, sampled_call<Op> const& call, std::vector<std::size_t> const& of) {

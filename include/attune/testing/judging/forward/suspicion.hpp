@@ -44,7 +44,7 @@ class suspicions {
   explicit suspicions(sampled_call<Op>& call) : call_(call) {}
 
   void add(std::string name, std::string_view look_at, effect change) {
-    all_.push_back({std::move(name), look_at, std::move(change)});
+    all_.push_back({std::move(name), look_at, [change = std::move(change)] { return change; }});
   }
   /// A row of known_defects, if it applies.
   void add(known_defect const& d) {
@@ -56,14 +56,15 @@ class suspicions {
       call_.append_change(call_.rows.template evaluate<double>(c, r.batch, r.head, r.query), r, x, only_lse(c));
     });
   }
-  /// Another call whose rows the kernel may have computed. `make` changes op and in.
-  template <class Make>
-  void add_call(std::string name, std::string_view look_at, Make const& make) {
-    auto const other = std::make_shared<other_call<Op>>(call_.op, call_.in, call_.p);
-    make(*other);
-    add(std::move(name), look_at, [this, other](sampled_row const& r, std::vector<double>& x) {
-      call_.append_change(other->rows.template evaluate<double>({}, r.batch, r.head, r.query), r, x);
-    });
+  /// Another call whose rows the kernel may have computed. `make` changes op and in; it may run more than once.
+  void add_call(std::string name, std::string_view look_at, std::function<void(other_call<Op>&)> make) {
+    all_.push_back({std::move(name), look_at, [this, make = std::move(make)]() -> effect {
+                      auto const other = std::make_shared<other_call<Op>>(call_.op, call_.in, call_.p);
+                      make(*other);
+                      return [this, other](sampled_row const& r, std::vector<double>& x) {
+                        call_.append_change(other->rows.template evaluate<double>({}, r.batch, r.head, r.query), r, x);
+                      };
+                    }});
   }
 
   /// Judges those that explain most of the given sampled rows.
@@ -82,7 +83,7 @@ class suspicions {
       f.name = s.name;
       f.look_at = s.look_at;
       f.chosen_from = index_t(all_.size());
-      f = call_.seen.judged(f, call_.direction(s.change));
+      f = call_.seen.judged(f, call_.direction(s.make()));
       f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
       call_.report.findings.push_back(std::move(f));
     }
@@ -92,16 +93,17 @@ class suspicions {
   struct one {
     std::string name;
     std::string_view look_at;
-    effect change;
+    std::function<effect()> make;
   };
   /// The part of the residual's square that a change explains, in the heads where it explains any.
   double gain_of(one const& s, std::vector<std::size_t> const& of, std::size_t every) const {
     std::map<index_t, double> by_head;
     std::vector<double> change;
+    effect const effect_of = s.make();
     for (std::size_t n = 0; n < of.size(); n += every) {
       sampled_row const& r = call_.sampled[of[n]];
       change.clear();
-      s.change(r, change);
+      effect_of(r, change);
       double& gain = by_head[r.batch * call_.p.heads + r.head];
       for (std::size_t k = 0; k < change.size(); ++k) {
         std::size_t const at = of[n] * call_.step() + k;

@@ -31,6 +31,7 @@
 #include <attune/testing/judging/forward/other_inputs.hpp>
 #include <attune/testing/judging/forward/other_pages.hpp>
 #include <attune/testing/judging/forward/other_places.hpp>
+#include <attune/testing/judging/forward/tile_factors.hpp>
 #include <attune/testing/judging/forward/visits_in_parts.hpp>
 #include <attune/testing/judging/forward/wrong_keys.hpp>
 #include <attune/testing/judging/read_tensor.hpp>
@@ -102,15 +103,16 @@ class judge {
   /// In each row the sum of weights has another error: out times 1 + x, lse minus x. x comes from the residual, so it
   /// needs another reason to fail. It moves out and lse: one of them alone has another cause.
   void by_sums_of_rows() {
-    if (!Op::has_lse || !call_.seen.must_be_explained(0) || !call_.seen.must_be_explained(1)) return;
+    if (!Op::has_lse || !call_.seen.must_be_explained(0)) return;
+    bool const with_lse = call_.seen.must_be_explained(1);
     std::vector<double> all;
     for (std::size_t n = 0; n < call_.sampled.size(); ++n) {
       sampled_row const& r = call_.sampled[n];
       double square = 0, product = 0;
       auto const along = [&](std::size_t k) {
-        return k < std::size_t(call_.p.value_width)    ? call_.bounds.at_out(r.batch, r.head, r.query, index_t(k)).value
-               : k == std::size_t(call_.p.value_width) ? -1
-                                                       : 0;
+        return k < std::size_t(call_.p.value_width) ? call_.bounds.at_out(r.batch, r.head, r.query, index_t(k)).value
+               : k == std::size_t(call_.p.value_width) && with_lse ? -1
+                                                                   : 0;
       };
       for (std::size_t k = 0; k < call_.step(); ++k) {
         double const x = along(k), m = call_.seen.metric(n * call_.step() + k);
@@ -122,7 +124,8 @@ class judge {
         all.push_back(square > 0 && std::isfinite(along(k)) ? along(k) * product / square : 0);
     }
     finding f;
-    f.name = "sum of weights off, by another factor in each row";
+    f.name = with_lse ? "sum of weights off, by another factor in each row"
+                      : "sum of weights that divides out off, by another factor in each row";
     f.last_resort = true;
     f = call_.seen.judged(f, all);
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
@@ -180,6 +183,7 @@ class judge {
     add_lse_alone(all, call_);
     add_visits_in_parts(all);
     add_exchanged_scales(all, call_, rows);
+    add_other_tiles(all, call_);
     all.judge_best(rows);
   }
 
@@ -274,9 +278,11 @@ class judge {
       }
       by_large_changes(suspects);
       by_ranges(call_, suspects);
+      by_remainders(call_, suspects);
       by_size_of_weights(call_);
       by_mask_edges(call_, suspects);
       by_free_edges(call_, suspects);
+      by_tile_factors(call_, suspects);
       by_suspicions(suspects);
       by_pages(call_);
       by_empty_rows(call_);

@@ -34,7 +34,7 @@ struct row_effect {
 };
 /// Whether an effect changes dq. The others change dv alone, or dk and dv alone.
 constexpr bool changes_queries(row_effect const& x) {
-    return !x.change.weights_stored && x.change.weight_bits == 0 && !x.change.unnormalized && !x.change.one_head_of_group;
+  return !x.change.weights_stored && x.change.weight_bits == 0 && !x.change.unnormalized && !x.change.one_head_of_group;
 }
 
 /// Whether the weights of an operator are e^(a - lse), and nothing else multiplies weights, values or outputs. A policy
@@ -194,7 +194,7 @@ class backward_rows {
     if (c.slopes_stored) to.slope = rounded_to(*c.slopes_stored, to.slope);
     if (c.through_maximum && x.at == largest_key_) to.slope -= row_term_;
     if (c.weights_stored) to.weight = rounded_to(*c.weights_stored, w);
-        if (c.weight_bits > 0) to.weight = rounded_to_bits(c.weight_bits, w);
+    if (c.weight_bits > 0) to.weight = rounded_to_bits(c.weight_bits, w);
     if (c.unnormalized) to.weight = std::exp(x.logit - largest_);
     if (c.one_head_of_group && h_ % (p_.heads / p_.key_heads) != 0) to = {0, 0};
     return to;
@@ -234,7 +234,7 @@ class backward_rows {
   /// Whether other keys take part, or with other logits.
   static bool changes_pairs(row_change const& c) {
     row_change keys;
-        keys.weight_bits = c.weight_bits;
+    keys.weight_bits = c.weight_bits;
     keys.weights_stored = c.weights_stored, keys.products_stored = c.products_stored;
     keys.slopes_stored = c.slopes_stored, keys.row_terms_stored = c.row_terms_stored;
     keys.row_term_factor = c.row_term_factor, keys.slopes_by_products = c.slopes_by_products;

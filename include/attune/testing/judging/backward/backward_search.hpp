@@ -46,8 +46,8 @@ class backward_search {
                               {row_effect::kind::product_factor}}};
     auto const add = [&](known_defect const& d, bool alone) {
       if (!d.applies(facts)) return;
-      bool const rounding = d.change.logits_stored || d.change.weights_stored ||
-                            d.change.logit_bits > 0 || d.change.weight_bits > 0;
+      bool const rounding =
+          d.change.logits_stored || d.change.weights_stored || d.change.logit_bits > 0 || d.change.weight_bits > 0;
       all.push_back({std::string(d.name) + (alone && !rounding ? " in the backward pass alone" : ""),
                      d.look_at,
                      {row_effect::kind::change, d.change}});

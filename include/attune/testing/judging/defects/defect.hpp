@@ -73,9 +73,9 @@ inline constexpr std::string_view mask = "look at: the mask's offset; key j is v
 /// Whether a backward pass may have a forward pass's change alone: it recomputes logits and weights.
 constexpr bool in_backward_alone(known_defect const& d) {
   row_change const& c = d.change;
-  return !only_lse(c) && c.count == 0 && !c.count_all && c.ground == ground_mass::right &&
-         c.ground_times == 1 && c.not_in_sum == end_key::none && !c.sink_added && c.not_rescaled == stale::none &&
-         c.splits == 0 && !c.without_length_scale && !c.without_v0 && !c.without_output_gate && !c.without_value_gate &&
+  return !only_lse(c) && c.count == 0 && !c.count_all && c.ground == ground_mass::right && c.ground_times == 1 &&
+         c.not_in_sum == end_key::none && !c.sink_added && c.not_rescaled == stale::none && c.splits == 0 &&
+         !c.without_length_scale && !c.without_v0 && !c.without_output_gate && !c.without_value_gate &&
          !c.out_by_position;
 }
 

@@ -21,22 +21,33 @@ std::string mask_words(M const& m) {
   auto const both = [](std::string const& a, std::string const& b, char const* how) {
     return a.empty() || b.empty() ? a + b : a + how + b;
   };
-  if constexpr (std::is_same_v<M, mask::causal>) return "causal";
-  else if constexpr (std::is_same_v<M, mask::causal_window>) return "causal window";
-  else if constexpr (std::is_same_v<M, mask::window>) return "window";
-  else if constexpr (std::is_same_v<M, mask::band>) return "band, a window";
-  else if constexpr (std::is_same_v<M, mask::prefix>) return "prefix";
-  else if constexpr (std::is_same_v<M, mask::sink_window>) return "window with first keys";
-  else if constexpr (std::is_same_v<M, mask::padding>) return "padding by lengths";
-  else if constexpr (std::is_same_v<M, mask::documents>) return "documents";
-  else if constexpr (std::is_same_v<M, mask::block_sparse>) return "blocks";
-  else if constexpr (requires { m.first, m.second; }) return both(mask_words(m.first), mask_words(m.second), " and ");
+  if constexpr (std::is_same_v<M, mask::causal>)
+    return "causal";
+  else if constexpr (std::is_same_v<M, mask::causal_window>)
+    return "causal window";
+  else if constexpr (std::is_same_v<M, mask::window>)
+    return "window";
+  else if constexpr (std::is_same_v<M, mask::band>)
+    return "band, a window";
+  else if constexpr (std::is_same_v<M, mask::prefix>)
+    return "prefix";
+  else if constexpr (std::is_same_v<M, mask::sink_window>)
+    return "window with first keys";
+  else if constexpr (std::is_same_v<M, mask::padding>)
+    return "padding by lengths";
+  else if constexpr (std::is_same_v<M, mask::documents>)
+    return "documents";
+  else if constexpr (std::is_same_v<M, mask::block_sparse>)
+    return "blocks";
+  else if constexpr (requires { m.first, m.second; })
+    return both(mask_words(m.first), mask_words(m.second), " and ");
   else if constexpr (std::is_same_v<M, mask::composed>) {
     std::string all;
     for (index_t n = 0; n < m.count; ++n)
       std::visit(
           [&]<class Node>(Node const& node) {
-            if constexpr (!std::is_same_v<Node, mask::expression_node::pair>) all = both(all, mask_words(node), " and ");
+            if constexpr (!std::is_same_v<Node, mask::expression_node::pair>)
+              all = both(all, mask_words(node), " and ");
           },
           m.nodes[n].is);
     return all;

@@ -88,8 +88,11 @@ void add_other_parameters(suspicions<Op>& all, sampled_call<Op> const& call) {
       });
     };
     auto const of = [&](index_t h) { return right[std::size_t(h)]; };
-    for (auto const& [by, words] : {std::pair{0., " ignored"}, {-1., " with the wrong sign"}, {2., " added twice"},
-                                    {0.5, " halved"}, {1.4426950408889634, " times log2 e: base 2"},
+    for (auto const& [by, words] : {std::pair{0., " ignored"},
+                                    {-1., " with the wrong sign"},
+                                    {2., " added twice"},
+                                    {0.5, " halved"},
+                                    {1.4426950408889634, " times log2 e: base 2"},
                                     {0.6931471805599453, " times ln 2: base 2"},
                                     {1 / std::sqrt(double((std::max<index_t>)(call.p.width, 1))), " times the scale"}})
       if (!path.ends_with("scale")) with(path + words, look::operators, [&, x = by](index_t h) { return x * of(h); });
@@ -145,9 +148,8 @@ void add_other_bias(suspicions<Op>& all, sampled_call<Op> const& call) {
     with("bias times the scale", [=, x = 1 / std::sqrt(double((std::max<index_t>)(call.p.width, 1)))](
                                      index_t b, index_t h, index_t i, index_t j) { return x * bias(b, h, i, j); });
     with("bias of key 0 for all keys", [=](index_t b, index_t h, index_t i, index_t) { return bias(b, h, i, 0); });
-    with("bias of the next key", [=](index_t b, index_t h, index_t i, index_t j) {
-      return bias(b, h, i, (std::min)(j + 1, e.feature - 1));
-    });
+    with("bias of the next key",
+         [=](index_t b, index_t h, index_t i, index_t j) { return bias(b, h, i, (std::min)(j + 1, e.feature - 1)); });
     if (e.position > 1)
       with("bias of the next query", [=](index_t b, index_t h, index_t i, index_t j) {
         return bias(b, h, (std::min)(i + 1, e.position - 1), j);

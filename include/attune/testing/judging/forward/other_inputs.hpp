@@ -114,7 +114,9 @@ void add_other_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
     auto const tf32 = [](double x) { return rounded_to_bits(11, x); };
     with("q and k rounded to tf32", look::precision, rounded(in.q, tf32), rounded(in.k, tf32), {});
     with("q, k and v rounded to tf32", look::precision, rounded(in.q, tf32), rounded(in.k, tf32), rounded(in.v, tf32));
-    auto const chopped = [](double x) { return rounded_to_bits(11, x - std::copysign(std::ldexp(std::fabs(x), -12), x)); };
+    auto const chopped = [](double x) {
+      return rounded_to_bits(11, x - std::copysign(std::ldexp(std::fabs(x), -12), x));
+    };
     with("q and k truncated to tf32", look::precision, rounded(in.q, chopped), rounded(in.k, chopped), {});
     // Features that the product of q and k lacks.
     for (index_t n : {1, 2, 4, 8, 16, 32, 64})

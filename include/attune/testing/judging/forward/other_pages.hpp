@@ -14,6 +14,7 @@
 
 #include <attune/core/stable_sort.hpp>
 #include <attune/testing/judging/forward/sampled_call.hpp>
+#include <attune/testing/judging/forward/suspicion.hpp>
 
 namespace attune::testing::detail {
 
@@ -23,8 +24,8 @@ struct page_place {
 /// All pages. First those whose keys explain most of the residual if the rows lack them: a kernel that reads other
 /// keys in their place lacks them too.
 template <class Op>
-std::vector<page_place> pages_by_suspicion(sampled_call<Op> const& call) {
-  index_t const pages = (call.p.keys + call.how.page - 1) / call.how.page;
+std::vector<page_place> pages_by_suspicion(sampled_call<Op> const& call, index_t size) {
+  index_t const pages = (call.p.keys + size - 1) / size;
   struct sums {
     double square = 0, product = 0;
     double gain() const { return square > 0 && product > 0 ? product * product / square : 0; }
@@ -42,7 +43,7 @@ std::vector<page_place> pages_by_suspicion(sampled_call<Op> const& call) {
       std::fill(effect.begin(), effect.end(), 0.);
       for (std::size_t k = 0; k < row.keys.size(); ++k)
         if (row.weights[k] != 0)
-          effect[std::size_t(row.keys[k] / call.how.page)] -=
+          effect[std::size_t(row.keys[k] / size)] -=
               row.weights[k] * (call.in.v(r.batch, head, row.keys[k], c) - row.out[std::size_t(c)]);
       for (std::size_t k = 0; k < effect.size(); ++k) {
         if (!std::isfinite(effect[k])) continue;
@@ -70,7 +71,7 @@ void by_pages(sampled_call<Op>& call) {
     if (call.how.page <= 0 || call.how.page >= call.p.keys) return;
     constexpr index_t most = 256;  // readings that are tried
     index_t tried = 0;
-    for (auto const& [b, n] : pages_by_suspicion(call))
+    for (auto const& [b, n] : pages_by_suspicion(call, call.how.page))
       for (index_t from = 0; from < call.p.batch; ++from)
         for (index_t m : {n, n - 1, n + 1}) {
           index_t const first = n * call.how.page, last = (std::min)(call.p.keys, first + call.how.page),
@@ -88,6 +89,55 @@ void by_pages(sampled_call<Op>& call) {
           call.report.findings.push_back(call.judged(f, row_change{.keys = marked::elsewhere},
                                                      [b = b](sampled_row const& r) { return r.batch == b; }));
         }
+  }
+}
+
+/// Tiles of k, of v, or of both that are read as their neighbors: stale tiles of shared memory, pages that are exchanged.
+template <class Op>
+void add_other_tiles(suspicions<Op>& all, sampled_call<Op> const& call) {
+  if constexpr (Op::uses(field::k)) {
+    problem_shape const& p = call.p;
+    if (double(call.in.k.extents().size()) > 4e6 || double(call.in.v.extents().size()) > 4e6) return;
+    std::vector<index_t> sizes{16, 32, 64};
+    if (call.how.page > 0 && std::find(sizes.begin(), sizes.end(), call.how.page) == sizes.end())
+      sizes.push_back(call.how.page);
+    for (index_t size : sizes) {
+      if (2 * size > p.keys) continue;
+      std::vector<index_t> tiles;
+      for (auto const& [b, n] : pages_by_suspicion(call, size))
+        if (std::find(tiles.begin(), tiles.end(), n) == tiles.end() && tiles.size() < 3) tiles.push_back(n);
+      for (index_t n : tiles)
+        for (index_t m : {n - 1, n + 1}) {
+          if (m < 0 || ((std::max)(n, m) + 1) * size > p.keys) continue;
+          for (bool exchanged : {false, true})
+            for (int which : {3, 1, 2}) {
+              auto const from = [=](index_t j) {
+                return j / size == n ? j + (m - n) * size : exchanged && j / size == m ? j + (n - m) * size : j;
+              };
+              std::string const of = which == 3 ? "k and v" : which == 1 ? "k" : "v";
+              all.add_call(attune::detail::text("keys ", n * size, "..", (n + 1) * size - 1, " of ", of,
+                                                exchanged ? " exchanged with keys " : " read from keys ", m * size,
+                                                "..", (m + 1) * size - 1,
+                                                exchanged ? ": pages or tiles exchanged" : ": a stale page or tile"),
+                           "look at: the block table, and the barrier between loading a tile and its use",
+                           [=, &call](other_call<Op>& to) {
+                             auto const moved = [&](any_tensor const& x) {
+                               shape const& e = x.extents();
+                               std::vector<double>& numbers = to.numbers.emplace_back();
+                               numbers.reserve(std::size_t(e.size()));
+                               for (index_t b = 0; b < e.batch; ++b)
+                                 for (index_t h = 0; h < e.head; ++h)
+                                   for (index_t j = 0; j < e.position; ++j)
+                                     for (index_t d = 0; d < e.feature; ++d) numbers.push_back(x(b, h, from(j), d));
+                               return any_tensor(tensor<double const>(numbers, e));
+                             };
+                             to.numbers.reserve(2);
+                             if (which != 2) to.in.k = moved(call.in.k);
+                             if (which != 1) to.in.v = moved(call.in.v);
+                           });
+            }
+        }
+    }
   }
 }
 

@@ -156,27 +156,43 @@ void by_ranges_of_keys(sampled_call<Op>& call, marked what, std::vector<double> 
   if (which.size() > 60) return;
   by_marked_keys(call, what, std::move(keys), ": " + which, 9 * call.p.keys);  // about so many ranges
 }
-/// Keys whose number has certain remainders: the last key of each page, a lane of each tile.
+/// Keys whose number has certain remainders: the last key of each page, a lane of each tile. One unknown for each
+/// remainder, so that fewer rows tell more than they tell of single keys.
 template <class Op>
-void by_remainders(sampled_call<Op>& call, std::vector<double> const& error) {
-  std::size_t const keys = error.size();
-  for (std::size_t period = 2; period <= 256 && 2 * period <= keys; period = period < 16 ? period + 1 : period + 16) {
-    std::vector<double> mean(period, 0), count(period, 0);
-    for (std::size_t j = 0; j < keys; ++j) mean[j % period] += error[j], count[j % period] += 1;
-    std::size_t wrong = 0;
-    for (std::size_t n = 0; n < period; ++n) mean[n] /= count[n];
-    for (double x : mean) wrong += std::fabs(x) > 0.6 ? 1u : 0u;
-    if (wrong == 0 || 2 * wrong > period) continue;
+void by_remainders(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
+  problem_shape const& p = call.p;
+  index_t const width = p.value_width, rows = (std::min<index_t>)(index_t(of.size()), 128);
+  for (index_t period : {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64}) {
+    if (2 * period > p.keys || rows * width < 4 * period) continue;
+    key_equations system(rows * width, period);
+    for (index_t n = 0; n < rows; ++n) {
+      std::size_t const at_row = of[std::size_t(n) * of.size() / std::size_t(rows)];
+      sampled_row const& r = call.sampled[at_row];
+      auto const row = call.rows.template evaluate<double>({}, r.batch, r.head, r.query);
+      index_t const head = p.group(r.head, p.value_heads);
+      for (index_t c = 0; c < width; ++c) {
+        std::size_t const at = at_row * call.step() + std::size_t(c);
+        double const unit = std::sqrt(call.seen.metric(at));
+        double const out = Op::has_lse ? row.out[std::size_t(c)] + call.seen.residual(at) : 0;
+        system.residual(n * width + c) = call.seen.residual(at) * unit;
+        for (std::size_t k = 0; k < row.keys.size(); ++k)
+          if (row.weights[k] != 0 && unit != 0)
+            system.effect(n * width + c, row.keys[k] % period) +=
+                unit * row.weights[k] * (call.in.v(r.batch, head, row.keys[k], c) - out);
+      }
+    }
+    std::vector<double> const x = system.solved();
+    if (x.empty()) continue;
     for (marked what : {marked::missing, marked::doubled}) {
-      auto const is = [&](std::size_t n) { return what == marked::missing ? mean[n] < -0.6 : mean[n] > 0.6; };
-      std::string const which = ranges(period, is);
+      auto const is = [&](std::size_t n) { return what == marked::missing ? x[n] < -0.8 : x[n] > 0.8 && x[n] < 1.2; };
+      std::string const which = ranges(std::size_t(period), is);
       if (which.empty() || which.size() > 30) continue;
       std::vector<bool> marks;
-      for (std::size_t j = 0; j < keys; ++j) marks.push_back(is(j % period));
+      for (index_t j = 0; j < p.keys; ++j) marks.push_back(is(std::size_t(j % period)));
+      if (2 * std::count(marks.begin(), marks.end(), true) > p.keys) continue;
+      bool const one = which.find_first_of(",.") == which.npos;
       by_marked_keys(call, what, std::move(marks),
-                     attune::detail::text(" where j mod ", period,
-                                          which.find_first_of(",.") == which.npos ? " = " : " in ", which),
-                     32 * index_t(period));
+                     attune::detail::text(" where j mod ", period, one ? " = " : " in ", which), 32 * period);
     }
   }
 }
@@ -224,7 +240,6 @@ void by_keys(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
     }
     for (marked what : {marked::missing, marked::doubled}) by_ranges_of_keys(call, what, mean);
   }
-  by_remainders(call, all);
 }
 
 /// Keys next to each other that are missing or counted twice, and one key with a wrong weight. Needs fewer rows than

@@ -22,7 +22,7 @@ namespace attune::test {
 /// In the order of `backward_fault`.
 inline constexpr defect_words words_of_backward_faults[] = {
     {"none", ""},
-    {"scale of logits", "kernel.scale|factor of the recomputed logits|saved lse"},
+    {"scale of logits", "kernel.scale|factor of the recomputed logits|all gradients"},
     {"factor of dq", "dq"},
     {"factor of dk", "dk"},
     {"factor of dv", "dv"},
@@ -55,7 +55,7 @@ inline constexpr defect_words words_of_backward_faults[] = {
     {"mask earlier", "mask shifted by -1|last visible key missing"},
     {"mask ignored", "mask ignored"},
     {"mask top-left", "mask aligned top-left"},
-    {"lse off", "saved lse"},
+    {"lse off", "all gradients|saved lse"},
     {"lse of the next query", "saved lse"},
     {"keys skipped in dq", "keys skipped in dq:"},
     {"queries skipped in dk and dv", "queries skipped in dk and dv:"},

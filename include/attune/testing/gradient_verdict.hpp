@@ -147,11 +147,17 @@ class gradient_judge {
         for (double y : array_of(call_.exact, other).values) direction.push_back(other == wanted ? y : 0);
       call_.judge(f, direction);
     }
-    if (!Op::has_lse || call_.given.all().size() < 2) return;
-    finding lse;  // weights are e^(s - lse)
-    lse.name = "saved lse";
-    lse.parameter = true;
-    call_.judge(lse, call_.along(call_.exact, [](double x) { return -x; }));
+    if (call_.given.all().size() < 2) return;
+    finding all;
+    all.name = "all gradients";
+    all.parameter = all.relative = true;
+    all = call_.seen.judged(all, call_.along(call_.exact, [](double x) { return x; }), false);
+    // Weights are e^(s - lse): an lse that is off is a factor.
+    all.hint = " (a factor of all";
+    if (Op::has_lse && all.estimate > -1)
+      all.hint += ", or a saved lse that is off by " + attune::detail::signed_number_text(-std::log1p(all.estimate), 3);
+    all.hint += ")";
+    call_.report.findings.push_back(all);
   }
 
   void mistakes() {

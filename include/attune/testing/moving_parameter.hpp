@@ -39,6 +39,12 @@ struct numbers_of_parameter {
   }
 };
 
+/// Usual words for a parameter, after its path: " (the sink)"; "" for none.
+template <class Op>
+std::string words_of_parameter(std::string const& path) {
+  return Op::has_ground_weight && path == "normalizer.logit" ? " (the sink)" : "";
+}
+
 /// Calls visit(finding to fill in, operator, numbers with tangents). Skips parameters that are unset or infinite.
 /// Exception: an unset scale counts as 1 / sqrt D.
 template <class Op, class Visit>
@@ -47,6 +53,7 @@ void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit
     finding f;
     std::string const path = f.name = listed.path();
     f.parameter = true;
+    f.hint = words_of_parameter<Op>(path);
     bool const is_scale = path.ends_with("scale"), set = listed.at->is_set();
     if (!set && (path.substr(path.rfind('.') + 1) != "scale" || p.width == 0)) continue;
     f.relative = is_scale || listed.values == domain::positive;

@@ -150,7 +150,7 @@ TEST_CASE("gradients in 16 bits are judged by region: one head with a wrong fact
   CHECK(late.reasons[0].find("in head 2 of dq") != std::string::npos);
   CHECK(name_of_cause(judged_backward(p, kind, {backward_fault::row_term_late, {}})) ==
         "row term <dout, out> of the next query");
-  CHECK(name_of_cause(judged_backward(p, kind, {backward_fault::lse_off, {.size = 0.05}})) == "saved lse");
+  CHECK(name_of_cause(judged_backward(p, kind, {backward_fault::lse_off, {.size = 0.05}})) == "all gradients");
 }
 
 /// The first words of a FAIL that explains nearly everything.

@@ -23,6 +23,7 @@
 #include <attune/testing/judging/defects/known_defects.hpp>
 #include <attune/testing/judging/defects/rare_defects.hpp>
 #include <attune/testing/judging/key_equations.hpp>
+#include <attune/testing/judging/mask_words.hpp>
 
 namespace attune::testing::detail {
 
@@ -133,6 +134,7 @@ class backward_search {
     finding f;
     f.name = s.name;
     f.look_at = s.look_at;
+    if (changes_mask(s.effect.change)) f.hint = words_of_mask(call_.op.mask);
     f.of_inputs = true;
     f.parameter = f.relative = s.effect.is != row_effect::kind::change;
     bool const of_group = s.effect.change.one_head_of_group;
@@ -148,7 +150,26 @@ class backward_search {
         shares = by_queries(all);
       better(f, s.effect, shares, factor, of_group ? both : std::vector<field>{});
     }
+    if (f.tested && f.share < explained) in_some_gradients(f, all);
     push(f);
+  }
+  /// The same in the gradients that are wrong, if the others are right.
+  void in_some_gradients(finding& f, dense const& all) const {
+    std::vector<field> wrong;
+    std::string names;
+    std::size_t inputs_given = 0;
+    for (auto const& [name, unused] : call_.given.all()) {
+      if (!name.is_input()) continue;
+      ++inputs_given;
+      if (!call_.seen.must_be_explained(call_.tensors.at(name))) continue;
+      wrong.push_back(name.input);
+      names += (names.empty() ? "" : " and ") + name.text();
+    }
+    if (wrong.empty() || wrong.size() == inputs_given) return;
+    finding g = f;
+    g.name += ", in " + names + " alone";
+    g = call_.seen.judged(g, numbers(only(all, wrong)), false);
+    if (g.share > f.share + 0.1) f = g;
   }
   /// A finding of the rows that show it, if this explains more.
   void better(finding& f, row_effect const& effect, std::vector<row_share> const& shares, std::optional<double> factor,

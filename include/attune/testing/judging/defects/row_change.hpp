@@ -119,6 +119,11 @@ constexpr bool reads_elsewhere(row_change const& c) {
          c.keys == marked::elsewhere || c.key_head != heads::own || c.value_head != heads::own ||
          c.key_batch != batches::own || c.value_batch != batches::own || c.key_rows != matrix::right;
 }
+/// Whether it changes what the mask shows.
+constexpr bool changes_mask(row_change const& c) {
+  return c.all_keys || c.from_first_key || c.to_last_key || c.whole_tiles > 0 || c.top_left || c.position != 0 ||
+         c.first != 0 || c.last != 0;
+}
 /// Whether it changes the lse and nothing else.
 constexpr bool only_lse(row_change const& c) {
   return c.lse_factor != 1 || c.lse_without_scale || c.ground == ground_mass::not_in_lse;

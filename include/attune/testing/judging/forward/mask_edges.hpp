@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include <attune/testing/judging/forward/mask_words.hpp>
 #include <attune/testing/judging/forward/sampled_call.hpp>
+#include <attune/testing/judging/mask_words.hpp>
 
 namespace attune::testing::detail {
 
@@ -174,8 +174,8 @@ void by_mask_edges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
     auto const best = std::find_if(gain.begin(), gain.end(), [&](double x) { return x > (1 - 1e-6) * most_gain; });
     moved_edges const& edges = all[std::size_t(best - gain.begin())];
     call.rows.pairs().see_between([&](index_t, index_t, index_t i, key_interval k) { return edges.of(i, k); });
-    std::string const mask = mask_words(call.op.mask);
-    call.by_change(edges.words + (mask.empty() ? "" : " (" + mask + ")"), look::mask, {});
+    std::string const mask = words_of_mask(call.op.mask);
+    call.by_change(edges.words + mask, look::mask, {});
     call.report.findings.back().chosen_from = index_t(all.size());
     call.rows.pairs().see_between(nullptr);
   }
@@ -234,8 +234,8 @@ void by_free_edges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
       auto const at = found.find({b, h, i});
       return at == found.end() ? k : at->second;
     });
-    std::string const mask = mask_words(call.op.mask);
-    call.by_change("mask edges" + (mask.empty() ? "" : " (" + mask + ")") + " off" + examples, look::mask, {});
+    std::string const mask = words_of_mask(call.op.mask);
+    call.by_change("mask edges" + mask + " off" + examples, look::mask, {});
     finding& f = call.report.findings.back();
     f.last_resort = true;
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it

@@ -74,7 +74,7 @@ template <class Op>
 void add_other_parameters(suspicions<Op>& all, sampled_call<Op> const& call) {
   for (operator_parameter const& listed : listed_parameters(call.op)) {
     shape const e = listed.at->extents();
-    std::string const path = listed.path();
+    std::string const path = listed.path(), called = path + words_of_parameter<Op>(path);
     if (!listed.at->is_set() || e.batch * e.position != 1 || (e.head != 1 && e.head != call.p.heads)) continue;
     std::vector<double> right;
     for (index_t h = 0; h < e.head; ++h) right.push_back(lift<double>{}.value(*listed.at, {0, h, 0, call.p.queries}));
@@ -95,16 +95,16 @@ void add_other_parameters(suspicions<Op>& all, sampled_call<Op> const& call) {
                                     {1.4426950408889634, " times log2 e: base 2"},
                                     {0.6931471805599453, " times ln 2: base 2"},
                                     {1 / std::sqrt(double((std::max<index_t>)(call.p.width, 1))), " times the scale"}})
-      if (!path.ends_with("scale")) with(path + words, look::operators, [&, x = by](index_t h) { return x * of(h); });
+      if (!path.ends_with("scale")) with(called + words, look::operators, [&, x = by](index_t h) { return x * of(h); });
     index_t const H = e.head, groups = (std::max<index_t>)(call.p.key_heads, 1);
     if (path.ends_with("cap")) with("cap ignored", look::operators, [&](index_t h) { return 1e8 * of(h); });
-    with(path + " of the next head", look::heads, [&](index_t h) { return of((h + 1) % H); });
-    with(path + " of the head before", look::heads, [&](index_t h) { return of((h + H - 1) % H); });
-    with(path + " of the heads in reverse order", look::heads, [&](index_t h) { return of(H - 1 - h); });
-    with(path + " of head 0 in all heads", look::heads, [&](index_t) { return of(0); });
+    with(called + " of the next head", look::heads, [&](index_t h) { return of((h + 1) % H); });
+    with(called + " of the head before", look::heads, [&](index_t h) { return of((h + H - 1) % H); });
+    with(called + " of the heads in reverse order", look::heads, [&](index_t h) { return of(H - 1 - h); });
+    with(called + " of head 0 in all heads", look::heads, [&](index_t) { return of(0); });
     if (H % groups != 0 || groups >= H) continue;
-    with(path + " by the number of the key head", look::heads, [&](index_t h) { return of(h / (H / groups)); });
-    with(path + " of the first head of each group", look::heads,
+    with(called + " by the number of the key head", look::heads, [&](index_t h) { return of(h / (H / groups)); });
+    with(called + " of the first head of each group", look::heads,
          [&](index_t h) { return of(h / (H / groups) * (H / groups)); });
   }
 }

@@ -18,6 +18,7 @@
 #include <attune/core/philox.hpp>
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/judging/defects/altered_row.hpp>
+#include <attune/testing/judging/mask_words.hpp>
 #include <attune/testing/projection.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
@@ -193,6 +194,7 @@ struct sampled_call {
     finding f;
     f.name = std::move(name);
     f.look_at = look_at;
+    if (changes_mask(c)) f.hint = words_of_mask(op.mask);
     report.findings.push_back(judged(f, c, [](sampled_row const&) { return true; }));
   }
   /// Appends the difference between an altered row and the right one. of_lse: out stays.

@@ -49,7 +49,7 @@ class suspicions {
   /// A row of known_defects, if it applies.
   void add(known_defect const& d) {
     if (!d.applies(call_.facts()) || call_.allows(d.change)) return;
-    add(std::string(d.name), d.look_at, d.change);
+    add(std::string(d.name) + (changes_mask(d.change) ? words_of_mask(call_.op.mask) : ""), d.look_at, d.change);
   }
   void add(std::string name, std::string_view look_at, row_change const& c) {
     add(std::move(name), look_at, [this, c](sampled_row const& r, std::vector<double>& x) {

@@ -62,8 +62,9 @@ void by_tile_factors(sampled_call<Op>& call, std::vector<std::size_t> const& of)
       }
       if (!(left < 0.1 * all)) continue;
       finding f;
-      f.name = attune::detail::text("weights of whole tiles of ", tile, " keys off, by other factors in each row: a stale ",
-                                    "maximum, a missing rescale, or a wrong merge of splits");
+      f.name =
+          attune::detail::text("weights of whole tiles of ", tile, " keys off, by other factors in each row: a stale ",
+                               "maximum, a missing rescale, or a wrong merge of splits");
       f.look_at = "look at: where e^(old maximum - new maximum) multiplies sum and out, and the merge of splits";
       f.last_resort = true;
       f = call.seen.judged(f, along);

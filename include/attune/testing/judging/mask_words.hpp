@@ -56,4 +56,11 @@ std::string mask_words(M const& m) {
   }
 }
 
+/// The same to be put behind a finding: " (the mask: causal window)".
+template <class M>
+std::string words_of_mask(M const& m) {
+  std::string const words = mask_words(m);
+  return words.empty() ? "" : " (the mask: " + words + ")";
+}
+
 }  // namespace attune::testing::detail

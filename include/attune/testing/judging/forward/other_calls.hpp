@@ -115,7 +115,7 @@ void add_other_bias(suspicions<Op>& all, sampled_call<Op> const& call) {
     any_tensor const bias = call.in.bias;
     shape const e = bias.extents();
     if (e.size() > index_t(1e7)) return;
-    auto const with = [&](char const* name, auto const& read) {
+    auto const with = [&](std::string const& name, auto const& read) {
       all.add_call(name, "look at: the strides of the bias, 0 where it is broadcast", [e, read](other_call<Op>& to) {
         std::vector<double>& numbers = to.numbers.emplace_back();
         for (index_t b = 0; b < e.batch; ++b)

@@ -24,17 +24,19 @@ namespace attune::testing::detail {
 /// A part of the gradients that a row adds.
 struct row_effect {
   enum class kind {
-    change,         ///< the difference that `change` makes
-    whole,          ///< all of it
-    logit_factor,   ///< the derivative by a factor of the recomputed logits
-    product_factor  ///< the derivative by a factor of h = <do, v>
+    change,          ///< the difference that `change` makes
+    whole,           ///< all of it
+    logit_factor,    ///< the derivative by a factor of the recomputed logits
+    product_factor,  ///< the derivative by a factor of h = <do, v>
+    last_product     ///< `change` alters what dS is multiplied by, and not dS
   };
   kind is = kind::change;
   row_change change = {};
 };
 /// Whether an effect changes dq. The others change dv alone, or dk and dv alone.
 constexpr bool changes_queries(row_effect const& x) {
-  return !x.change.weights_stored && x.change.weight_bits == 0 && !x.change.unnormalized && !x.change.one_head_of_group;
+  return !x.change.weights_stored && x.change.weight_bits == 0 && !x.change.unnormalized &&
+         x.change.one_head_of_group == 0;
 }
 
 /// Whether the weights of an operator are e^(a - lse), and nothing else multiplies weights, values or outputs. A policy
@@ -118,9 +120,25 @@ class backward_rows {
           if (whole.weight != 0) pull(right, x, whole, x.logit, to);
         }
         return;
+      case row_effect::kind::last_product: {
+        pair_reader<double, Op> other(pairs_, effect.change, b_, h_, i_, numbers_);
+        for (pair const& x : here_) {
+          part const slope{0, part_of(right_, x).slope};
+          pull(right, x, slope, -1, to), pull(other, x, slope, 1, to);
+        }
+        return;
+      }
       case row_effect::kind::product_factor:
         for (pair const& x : here_) pull(right, x, {0, x.weight(lse_here_) * x.gain}, 1, to);
     }
+  }
+
+  /// Adds the difference if logits and values come from another call, and lse and the row term from this one. `other`
+  /// has selected the same row.
+  void add_other(backward_rows const& other, dense_gradients<double>& to) const {
+    pair_reader<double, Op> right(pairs_, right_, b_, h_, i_, numbers_);
+    for (pair const& x : here_) pull(right, x, part_of(right_, x), -1, to);
+    for (pair const& x : other.here_) pull(right, x, part_of(right_, x), 1, to);
   }
 
   /// Calls visit(key, what it adds to dq) for each visible key of the selected row.
@@ -192,11 +210,13 @@ class backward_rows {
     if (c.row_terms_stored) R = rounded_to(*c.row_terms_stored, R);
     part to{w, c.slopes_by_products ? w * gain - R : w * (gain - R)};
     if (c.slopes_stored) to.slope = rounded_to(*c.slopes_stored, to.slope);
+    if (c.slope_bits > 0) to.slope = rounded_to_bits(c.slope_bits, to.slope);
     if (c.through_maximum && x.at == largest_key_) to.slope -= row_term_;
     if (c.weights_stored) to.weight = rounded_to(*c.weights_stored, w);
     if (c.weight_bits > 0) to.weight = rounded_to_bits(c.weight_bits, w);
     if (c.unnormalized) to.weight = std::exp(x.logit - largest_);
-    if (c.one_head_of_group && h_ % (p_.heads / p_.key_heads) != 0) to = {0, 0};
+    if (index_t const group = p_.heads / p_.key_heads; c.one_head_of_group != 0)
+      if (h_ % group != (c.one_head_of_group == 1 ? 0 : group - 1)) to = {0, 0};
     return to;
   }
   void pull(pair_reader<double, Op>& reader, pair const& x, part const& by, double factor,
@@ -234,7 +254,7 @@ class backward_rows {
   /// Whether other keys take part, or with other logits.
   static bool changes_pairs(row_change const& c) {
     row_change keys;
-    keys.weight_bits = c.weight_bits;
+    keys.weight_bits = c.weight_bits, keys.slope_bits = c.slope_bits;
     keys.weights_stored = c.weights_stored, keys.products_stored = c.products_stored;
     keys.slopes_stored = c.slopes_stored, keys.row_terms_stored = c.row_terms_stored;
     keys.row_term_factor = c.row_term_factor, keys.slopes_by_products = c.slopes_by_products;

@@ -24,6 +24,7 @@
 #include <attune/testing/judging/defects/rare_defects.hpp>
 #include <attune/testing/judging/key_equations.hpp>
 #include <attune/testing/judging/mask_words.hpp>
+#include <attune/testing/judging/other_call.hpp>
 
 namespace attune::testing::detail {
 
@@ -58,6 +59,14 @@ class backward_search {
       if (in_backward_alone(d)) add(d, true);
     for (known_defect const& d : rare_defects)
       if (in_backward_alone(d)) add(d, true);
+    if (Op::uses(field::k) && facts.key_heads > 1)
+      for (auto const& [head, name] : {std::pair{heads::next, "next key head"}, {heads::previous, "key head before"}})
+        all.push_back({std::string("dS multiplied by k of the ") + name,
+                       look::heads,
+                       {row_effect::kind::last_product, {.key_head = head}}});
+    all.push_back({"dS multiplied by k of the next key",
+                   look::layout,
+                   {row_effect::kind::last_product, {.key_rows = matrix::one_row_late}}});
     // Many at a time, because a row is read for all of them at once; not so many that they take much memory.
     std::size_t const size = numbers(whole).size(),
                       most = std::clamp<std::size_t>(std::size_t(2e7) / (size + 1), 1, all.size());
@@ -68,6 +77,7 @@ class backward_search {
       std::vector<dense> const changes = of_rows(some, {});
       for (std::size_t n = first; n < last; ++n) by_suspect(all[n], changes[n - first]);
     }
+    by_other_calls();
     by_factors(whole);
     by_skipped_keys();
     return true;
@@ -246,6 +256,58 @@ class backward_search {
         }
       }
     return to;
+  }
+
+  // ---- another call ------------------------------------------------------------------------------------------------
+  /// Logits that the backward pass recomputes without a bias, or with another head's parameter.
+  void by_other_calls() {
+    auto const with = [&](std::string name, auto const& make) {
+      other_call<Op> other(call_.op, call_.in, call_.p);
+      if (!make(other)) return;
+      backward_rows<Op> rows(other.op, other.in, call_.p, call_.d);
+      dense to = attune::detail::blank_gradients<double>(call_.op, call_.in);
+      call_.for_each_row([&](index_t b, index_t h, index_t i) {
+        rows_.select(b, h, i), rows.select(b, h, i);
+        rows_.add_other(rows, to);
+      });
+      finding f;
+      f.name = std::move(name);
+      f.look_at = "look at: how the backward pass recomputes the logits";
+      f.of_inputs = true;
+      f = call_.seen.judged(f, numbers(to));
+      if (f.tested && f.share < explained) in_some_gradients(f, to);
+      push(f);
+    };
+    for (operator_parameter const& listed : listed_parameters(call_.op)) {
+      shape const e = listed.at->extents();
+      std::string const path = listed.path();
+      if (!listed.at->is_set() || e.batch * e.position != 1 || (e.head != 1 && e.head != call_.p.heads)) continue;
+      if (path.ends_with("scale") || path.starts_with("normalizer")) continue;
+      auto const values = [&](auto const& value) {
+        return [&, value](other_call<Op>& to) {
+          std::vector<double>& other = to.numbers.emplace_back();
+          bool same = true;
+          for (index_t h = 0; h < e.head; ++h) {
+            auto const of = [&](index_t n) { return lift<double>{}.value(*listed.at, {0, n, 0, call_.p.queries}); };
+            other.push_back(value(of, h));
+            same = same && other.back() == of(h);
+          }
+          set_parameter(to.op, path, other);
+          return !same;
+        };
+      };
+      bool const cap = path.ends_with("cap");
+      with(path + " ignored in the backward pass alone",
+           values([cap](auto const& of, index_t h) { return cap ? 1e8 * of(h) : 0; }));
+      with(path + " of the next head in the backward pass alone",
+           values([n = e.head](auto const& of, index_t h) { return of((h + 1) % n); }));
+    }
+    if constexpr (Op::uses(field::bias))
+      with("bias ignored in the backward pass alone", [&](other_call<Op>& to) {
+        to.numbers.emplace_back(std::size_t(call_.in.bias.extents().size()), 0.);
+        to.in.bias = tensor<double const>(to.numbers.back(), call_.in.bias.extents());
+        return true;
+      });
   }
 
   // ---- factors of rows ----------------------------------------------------------------------------------------------

@@ -38,9 +38,14 @@ inline constexpr known_defect backward_defects[] = {
      "look at: the factor 1 - tanh^2 of the capped score",
      {.cap_slopes = 2},
      [](call_facts const& f) { return f.capped; }},
+    {"dS rounded to 4 bits, as fp8 e4m3", look::precision, {.slope_bits = 4}, if_::any},
     {"gradients of one head of each group alone",
      look::heads,
-     {.one_head_of_group = true},
+     {.one_head_of_group = 1},
+     [](call_facts const& f) { return f.keys && f.key_heads < f.heads && f.key_heads == f.value_heads; }},
+    {"gradients of the last head of each group alone",
+     look::heads,
+     {.one_head_of_group = 2},
      [](call_facts const& f) { return f.keys && f.key_heads < f.heads && f.key_heads == f.value_heads; }},
 };
 

@@ -102,13 +102,14 @@ struct row_change {
   std::optional<storage> products_stored = std::nullopt,  ///< h
       slopes_stored = std::nullopt,                       ///< da
       row_terms_stored = std::nullopt;                    ///< R
+  int slope_bits = 0;                                     ///< above 0: da rounded to so many significant bits
   double row_term_factor = 1;
   bool slopes_by_products = false;               ///< da = w h - R
   int cap_slopes = 1;                            ///< how often the derivative of the cap multiplies da
   bool next_row_term = false, next_lse = false;  ///< of the next query
   bool through_maximum = false;                  ///< da of the largest logit lacks R once more
   bool unnormalized = false;                     ///< in dv: e^(a - maximum)
-  bool one_head_of_group = false;                ///< dk and dv lack the rows of all heads but the first of each group
+  int one_head_of_group = 0;  ///< dk and dv lack the rows of all heads of a group but the first (1), or the last (2)
 
   friend constexpr bool operator==(row_change const&, row_change const&) = default;
 };

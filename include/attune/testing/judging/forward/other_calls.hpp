@@ -20,15 +20,6 @@
 
 namespace attune::testing::detail {
 
-/// Sets a parameter of an operator; of all policies, if several have one of that path. The numbers must live longer.
-template <class Op>
-void set_parameter(Op& op, std::string const& path, std::vector<double> const& values) {
-  for (operator_parameter const& x : listed_parameters(op))
-    if (x.path() == path)
-      const_cast<parameter&>(*x.at) =
-          parameter(tensor<double const>(values.data(), x.at->extents()));  // op is not const
-}
-
 /// A slope for each head, as ALiBi has them: the slopes of another number of heads, and slopes rounded to bf16.
 template <class Op>
 void by_slopes(sampled_call<Op>& call) {

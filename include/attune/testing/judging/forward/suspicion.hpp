@@ -20,20 +20,9 @@
 
 #include <attune/core/stable_sort.hpp>
 #include <attune/testing/judging/forward/sampled_call.hpp>
+#include <attune/testing/judging/other_call.hpp>
 
 namespace attune::testing::detail {
-
-/// An operator with other inputs or parameters, and its rows.
-template <class Op>
-struct other_call {
-  Op op;
-  inputs<Op, any_tensor> in;
-  std::vector<std::vector<double>> numbers;  ///< of tensors that were made for this call
-  altered_rows<Op> rows;
-
-  other_call(Op const& of, inputs<Op, any_tensor> const& from, problem_shape const& p)
-      : op(of), in(from), rows(op, in, p) {}
-};
 
 template <class Op>
 class suspicions {

@@ -41,7 +41,10 @@ struct numbers_of_parameter {
 
 /// Usual words for a parameter, after its path: " (the sink)"; "" for none.
 template <class Op>
-std::string words_of_parameter(std::string const& path) {
+std::string words_of_parameter(Op const& op, std::string const& path) {
+  if (path.ends_with("scale"))
+    for (operator_parameter const& x : listed_parameters(op))
+      if (x.path().ends_with("cap")) return " (or what the cap divides)";
   return Op::has_ground_weight && path == "normalizer.logit" ? " (the sink)" : "";
 }
 
@@ -53,7 +56,7 @@ void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit
     finding f;
     std::string const path = f.name = listed.path();
     f.parameter = true;
-    f.hint = words_of_parameter<Op>(path);
+    f.hint = words_of_parameter(original, path);
     bool const is_scale = path.ends_with("scale"), set = listed.at->is_set();
     if (!set && (path.substr(path.rfind('.') + 1) != "scale" || p.width == 0)) continue;
     f.relative = is_scale || listed.values == domain::positive;

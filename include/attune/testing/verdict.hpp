@@ -126,6 +126,7 @@ class judge {
     finding f;
     f.name = with_lse ? "sum of weights off, by another factor in each row"
                       : "sum of weights that divides out off, by another factor in each row";
+    if (Op::has_ground_weight) f.hint = " (the sink or ground is part of it)";
     f.last_resort = true;
     f = call_.seen.judged(f, all);
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it

@@ -65,7 +65,7 @@ template <class Op>
 void add_other_parameters(suspicions<Op>& all, sampled_call<Op> const& call) {
   for (operator_parameter const& listed : listed_parameters(call.op)) {
     shape const e = listed.at->extents();
-    std::string const path = listed.path(), called = path + words_of_parameter<Op>(path);
+    std::string const path = listed.path(), called = path + words_of_parameter(call.op, path);
     if (!listed.at->is_set() || e.batch * e.position != 1 || (e.head != 1 && e.head != call.p.heads)) continue;
     std::vector<double> right;
     for (index_t h = 0; h < e.head; ++h) right.push_back(lift<double>{}.value(*listed.at, {0, h, 0, call.p.queries}));

@@ -145,10 +145,10 @@ void add_other_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
         return x(at.batch, at.head, at.row, at.feature);
       };
     };
-    for (place_map const& m : place_maps(in.k.extents(), "key head", "key"))
-      with("k " + m.name, look::layout, {}, moved(in.k, m), {});
     for (place_map const& m : place_maps(in.v.extents(), "value head", "key"))
       if (!m.features) with("v " + m.name, look::layout, {}, {}, moved(in.v, m));
+    for (place_map const& m : place_maps(in.k.extents(), "key head", "key"))
+      with("k " + m.name, look::layout, {}, moved(in.k, m), {});
     for (place_map const& m : place_maps(in.q.extents(), "head", "query"))
       if (!m.features) with("q " + m.name, look::layout, moved(in.q, m), {}, {});
   }

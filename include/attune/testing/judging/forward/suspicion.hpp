@@ -63,9 +63,11 @@ class suspicions {
       std::size_t index;
       double gain;
     };
+    // Changes of k and of v may be the same change: their gains then differ by rounding, and the first counts.
+    auto const rank = [](double gain) { return gain > 0 ? std::round(1e6 * std::log(gain)) : -1e300; };
     std::vector<place> order;
     for (std::size_t n = 0; n < all_.size(); ++n) order.push_back({n, gain_of(all_[n], of, of.size() / rows + 1)});
-    attune::detail::sort_stably(order, [](place const& a, place const& b) { return a.gain > b.gain; });
+    attune::detail::sort_stably(order, [&](place const& a, place const& b) { return rank(a.gain) > rank(b.gain); });
     for (std::size_t n = 0; n < (std::min)(kept, order.size()) && order[n].gain > 0; ++n) {
       one const& s = all_[order[n].index];
       finding f;

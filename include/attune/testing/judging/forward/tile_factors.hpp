@@ -33,7 +33,7 @@ void by_tile_factors(sampled_call<Op>& call, std::vector<std::size_t> const& of)
       index_t const tiles = (p.keys + tile - 1) / tile;
       if (tiles < 2 || 2 * tiles > p.value_width) continue;
       std::vector<double> along(call.seen.size(), 0);
-      double left = 0, all = 0;
+      double left = 0, all = 0, left_by_one = 0;  // by_one: one factor for the whole row, which is another finding
       for (std::size_t n : of) {
         sampled_row const& r = call.sampled[n];
         auto const row = call.rows.template evaluate<double>({}, r.batch, r.head, r.query);
@@ -51,6 +51,9 @@ void by_tile_factors(sampled_call<Op>& call, std::vector<std::size_t> const& of)
         if (!parts.allFinite() || !got.allFinite()) return;
         Eigen::MatrixXd const weighted = unit.asDiagonal() * parts;
         Eigen::VectorXd const fitted = parts * weighted.colPivHouseholderQr().solve(got);
+        Eigen::VectorXd const whole = weighted.rowwise().sum();
+        double const one = whole.squaredNorm() > 0 ? whole.dot(got) / whole.squaredNorm() : 1;
+        left_by_one += (got - one * whole).squaredNorm();
         for (Eigen::Index d = 0; d < width; ++d) {
           std::size_t const at = n * call.step() + std::size_t(d);
           along[at] = fitted(d) - row.out[std::size_t(d)];
@@ -60,6 +63,7 @@ void by_tile_factors(sampled_call<Op>& call, std::vector<std::size_t> const& of)
         for (std::size_t k = std::size_t(width); k < call.step(); ++k)
           along[n * call.step() + k] = call.seen.residual(n * call.step() + k);
       }
+      if (left_by_one < 0.1 * all) return;
       if (!(left < 0.1 * all)) continue;
       finding f;
       f.name =

@@ -69,7 +69,7 @@ void by_one_weight(sampled_call<Op>& call, index_t key) {
 /// The weights of some keys are off by one factor: `is` tells which, by the row's weights and the number in the row.
 /// Complexity: 35 passes over the rows.
 template <class Op, class Is>
-void by_common_weight(sampled_call<Op>& call, std::string name, index_t chosen_from, Is const& is) {
+void by_common_weight(sampled_call<Op>& call, std::string name, std::string hint, index_t chosen_from, Is const& is) {
   if constexpr (Op::has_lse && !Op::has_ground_weight && !Op::has_output_gate) {
     struct part {
       std::vector<double> out, sum;  ///< sum: of w v over the keys
@@ -102,6 +102,7 @@ void by_common_weight(sampled_call<Op>& call, std::string name, index_t chosen_f
     };
     finding f;
     f.name = std::move(name);
+    f.hint = std::move(hint);
     f.look_at = look::sum;
     f.parameter = f.relative = true;
     f.chosen_from = chosen_from;
@@ -111,7 +112,7 @@ void by_common_weight(sampled_call<Op>& call, std::string name, index_t chosen_f
       for (std::size_t n = 0; n < all.size(); ++n) sum += call.seen.left(n, all[n]);
       return sum;
     });
-    if (!(std::fabs(size) > 1e-9)) return;
+    if (!(std::fabs(size) > 1e-9) || size > 30) return;
     std::vector<double> along = change(size);
     for (double& x : along) x /= size;
     f = call.seen.judged(f, along);
@@ -129,8 +130,8 @@ void by_size_of_weights(sampled_call<Op>& call) {
   for (range const& x : {range{0, 1, "0..1"}, range{1, 2, "1..2"}, range{2, 4, "2..4"}, range{4, 8, "4..8"},
                          range{8, 16, "8..16"}, range{16, 1e9, "16 and more"}, range{2, 1e9, "2 and more"},
                          range{4, 1e9, "4 and more"}, range{8, 1e9, "8 and more"}})
-    by_common_weight(call, std::string("weights of logits ") + x.name + " below the row's largest", 9,
-                     [&](index_t, double share) {
+    by_common_weight(call, std::string("small weights, of logits ") + x.name + " below the row's largest,",
+                     " (the exponential in that range)", 9, [&](index_t, double share) {
                        double const below = -std::log(share);
                        return below >= x.first && below < x.last;
                      });
@@ -173,18 +174,19 @@ void by_remainders(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
       for (index_t c = 0; c < width; ++c) {
         std::size_t const at = at_row * call.step() + std::size_t(c);
         double const unit = std::sqrt(call.seen.metric(at));
-        double const out = Op::has_lse ? row.out[std::size_t(c)] + call.seen.residual(at) : 0;
         system.residual(n * width + c) = call.seen.residual(at) * unit;
         for (std::size_t k = 0; k < row.keys.size(); ++k)
           if (row.weights[k] != 0 && unit != 0)
             system.effect(n * width + c, row.keys[k] % period) +=
-                unit * row.weights[k] * (call.in.v(r.batch, head, row.keys[k], c) - out);
+                unit * row.weights[k] * (call.in.v(r.batch, head, row.keys[k], c) - row.out[std::size_t(c)]);
       }
     }
-    std::vector<double> const x = system.solved();
-    if (x.empty()) continue;
+    // A factor of all weights changes nothing: most remainders are right, so the median is 0.
+    std::vector<double> x = system.estimated().x, sorted = x;
+    std::nth_element(sorted.begin(), sorted.begin() + std::ptrdiff_t(period / 2), sorted.end());
+    for (double& y : x) y -= sorted[std::size_t(period / 2)];
     for (marked what : {marked::missing, marked::doubled}) {
-      auto const is = [&](std::size_t n) { return what == marked::missing ? x[n] < -0.8 : x[n] > 0.8 && x[n] < 1.2; };
+      auto const is = [&](std::size_t n) { return what == marked::missing ? x[n] < -0.7 : x[n] > 0.7 && x[n] < 1.3; };
       std::string const which = ranges(std::size_t(period), is);
       if (which.empty() || which.size() > 30) continue;
       std::vector<bool> marks;
@@ -279,8 +281,9 @@ void by_ranges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
     by_ranges_of_keys(call, best.factor < 0 ? marked::missing : marked::doubled, error);
     std::string const keys =
         detail::ranges(std::size_t(best.last), [&](std::size_t j) { return index_t(j) >= best.first; });
-    by_common_weight(call, "weights of keys " + keys, 9 * p.keys,
-                     [&](index_t j, double) { return j >= best.first && j < best.last; });
+    if (best.last - best.first < p.keys)
+      by_common_weight(call, "weights of keys " + keys, "", 9 * p.keys,
+                       [&](index_t j, double) { return j >= best.first && j < best.last; });
   }
 }
 

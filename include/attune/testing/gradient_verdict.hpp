@@ -65,14 +65,16 @@ class gradient_judge : backward_suspects<Op> {
       std::vector<bounded_number> const& bounds = bounds_.at(name).numbers;
       shape const& e = x.extents;
       int const tensor = tensors_[name];
-      if (report_.energies[number++].used > 1) seen_.must_explain(tensor);
+      seen_.shows(report_.energies[number], tensor);
+      if (report_.energies[number++].used > 1) seen_.must_explain(tensor, name.text());
       if (!name.is_input()) seen_.is_parameter(tensor);
       for (std::size_t n = 0; n < x.values.size(); ++n) {
         if (n % std::size_t(e.feature) == 0) {
           index_t const row = index_t(n) / e.feature;
           std::vector<int> ids;
           regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
-          seen_.begin_row(std::move(ids));
+          seen_.begin_row(std::move(ids),
+                          {row / (e.position * e.head), row / e.position % e.head, row % e.position, 0});
         }
         seen_.add(x.values[n], bounds[n], tensor, accumulation(name), base::together(name, n));
       }

@@ -180,7 +180,8 @@ class judge : usual_suspects<Op> {
       for (index_t c = 0; c < p_.value_width; ++c)
         x.push_back(std::fabs(bounds_.at_out(r.batch, r.head, r.query, c).value));
     });
-    double const least = format_of(storage::fp16).unit / 8, most = 16 * format_of(storage::bf16).unit;
+    double const least = format_of(storage::fp16).unit / 8,
+                 most = most_roundings(double(p_.keys)) * format_of(storage::bf16).unit;
     add_noise(f, size, least, most, in);
     // The sums of tiles are as large as the spread of a row's terms, and so are the errors of rounded probabilities.
     f.name = "probabilities or sums of out rounded to 16 bits";

@@ -96,7 +96,9 @@ class gradient_rounding : protected gradient_call<Op> {
     auto const partial = [&](gradient_name const& x, std::size_t n) {
       return std::hypot(bounds_.at(x).numbers[n].value, spread(x, n));
     };
-    double const least = unit_of(storage::fp16) / 8, most = 16 * unit_of(storage::bf16);
+    double const least = unit_of(storage::fp16) / 8,
+                 most = most_roundings(double((std::max)(base::p_.keys, base::p_.heads * base::p_.queries))) *
+                        unit_of(storage::bf16);
     for (auto const& [by, unused] : given_.all())
       by_rounding("sums of " + by.text() + " rounded to 16 bits", least, most,
                   [&, by = by](gradient_name const& x, std::size_t n) { return x == by ? partial(x, n) : 0; });

@@ -71,7 +71,8 @@ class sampled_call {
     energies energy(output, regions_, how_.gate, extents);
     energy.add(0, got, wanted, accumulation_);
     report_.energies.push_back(energy.excess());
-    if (report_.energies.back().used > 1) seen_.must_explain(tag_of(output));
+    seen_.shows(report_.energies.back(), tag_of(output));
+    if (report_.energies.back().used > 1) seen_.must_explain(tag_of(output), output);
     report_.false_alarms += energy.false_alarms();
     if (wanted.data() == bounds_.out.data())
       for (std::size_t n = 0; n < all.ratios.size(); ++n) {
@@ -107,7 +108,7 @@ class sampled_call {
       index_t const row = head * p_.queries + i;
       std::vector<int> ids;
       regions_.of(0, head / p_.heads, head % p_.heads, i, ids);
-      seen_.begin_row(std::move(ids));
+      seen_.begin_row(std::move(ids), {head / p_.heads, head % p_.heads, i, 0});
       double const shared = features_per_error(sampled_.back());
       for (index_t d = 0; d < p_.value_width; ++d) {
         std::size_t const at = std::size_t(row * p_.value_width + d);

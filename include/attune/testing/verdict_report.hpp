@@ -180,7 +180,9 @@ inline bool tells_more(verdict_report const& a, verdict_report const& b) {
 namespace detail {
 /// A number with few digits; without an exponent below a million.
 inline std::string few_digits(double x, int digits) {
-  return attune::detail::number_text(x >= 100 && x < 1e6 ? std::round(x) : x, x >= 100 && x < 1e6 ? 6 : digits);
+  if (!(x >= 100 && x < 1e6)) return attune::detail::number_text(x, digits);
+  double const unit = std::pow(10., std::floor(std::log10(x)) + 1 - digits);
+  return attune::detail::number_text(unit < 1 ? x : std::round(x / unit) * unit, 7);
 }
 /// Keys with a wrong weight, as ranges: "keys 8..15 -100 %, 20 +40 %". At most six.
 inline std::string words_of_weights(std::vector<double> const& off) {

@@ -90,6 +90,7 @@ class fail_reasons {
     plain_words const plain = plain_faults_of(r_);
     bool const all_plain = plain.outside > 0 && plain.elements >= plain.outside && high_ == nullptr,
                most_plain = 2 * plain.elements >= plain.outside;
+    one_output_ = !r_.observation.empty();
     if (!plain.words.empty()) r_.observation = plain.words;
     r_.region = words_of_region(r_, high_ != nullptr);
     name_cause(all_plain);
@@ -100,7 +101,7 @@ class fail_reasons {
     else
       say_nothing_known(all_plain);
     if (r_.caused && !said_first && !plain.words.empty()) say(plain.words);
-    if (r_.caused && !r_.region.empty()) say(r_.region);
+    if (r_.caused && !r_.region.empty() && r_.region != everywhere) say(r_.region);
     if (high_ != nullptr && (!r_.caused || r_.in_part)) say(words_of_size());
     for (worst_element const& e : r_.elements)
       if (e.outside > 0) say(words_of_element(r_, e));
@@ -122,7 +123,7 @@ class fail_reasons {
   void name_cause(bool all_plain) {
     auto& findings = r_.findings;
     auto const first = std::find_if(findings.begin(), findings.end(), [&](finding const& f) {
-      return is_sure(f, f.share) && !(all_plain && f.directed);
+      return is_sure(f, f.share) && !(f.directed && (all_plain || (one_output_ && !is_whole(f))));
     });
     if (first != findings.end() && (is_whole(*first) || !name_by_output())) {
       std::rotate(findings.begin(), first, first + 1);
@@ -135,7 +136,11 @@ class fail_reasons {
       name_by_output();
     }
   }
-  static bool is_whole(finding const& f) { return f.share >= whole && !f.partial; }
+  /// A size that is free explains a part of any residual: a parameter that is off has to explain more than a defect.
+  static bool is_whole(finding const& f) {
+    bool const free = f.parameter && std::fabs(f.z) >= very_sure;
+    return f.share >= (free ? whole_of_free : whole) && !f.partial;
+  }
 
   /// Two defects: each output has its own cause. Returns whether one was found.
   bool name_by_output() {
@@ -206,10 +211,11 @@ class fail_reasons {
                                                 attune::detail::number_text(high_->limit, 3), " in a correct kernel)");
   }
 
-  static constexpr double whole = 0.6, very_sure = 20;
+  static constexpr double whole = 0.6, whole_of_free = 0.85, very_sure = 20;
   verdict_report& r_;
   projections const& seen_;
   double needed_, tests_;
+  bool one_output_ = false;  ///< the observation says which output alone is wrong
   energy_excess const* high_;
   std::vector<std::string> causes_, looks_;
 };

@@ -44,22 +44,23 @@ inline std::string words_of_element(verdict_report const& r, worst_element const
          number_text(e.expected, 3) + ", allowed " + number_text(e.bound, 2);
 }
 
+inline constexpr char const* everywhere = "wrong everywhere";
 /// The smallest part of each output that is wrong. `statistical`: sizes of residuals count.
 inline std::string words_of_region(verdict_report const& r, bool statistical) {
   using attune::detail::text;
   std::string all;
-  bool everywhere = true, any = false;
+  bool all_of_them = true, any = false;
   for (worst_element const& e : r.elements) {
     energy_excess const* const energy = energy_of(r, e.output);
     bool const large = statistical && energy != nullptr && energy->found;
     if (e.outside <= e.zero && !large) {
-      everywhere = everywhere && e.outside > 0;
+      all_of_them = all_of_them && e.outside > 0;
       continue;
     }
     index_box box = large && !energy->box.feature.empty() ? energy->box : e.wrong;
     if (e.outside > 0 && e.zero + e.nan == 0) box.add(e.wrong);
     std::string const where = box.words(energy != nullptr && energy->of_keys);
-    everywhere = everywhere && where.empty();
+    all_of_them = all_of_them && where.empty();
     std::string const name = r.elements.size() == 1 ? "" : e.output;
     std::string const part = name + (name.empty() || where.empty() ? "" : ", ") + where;
     all += (any ? "; and in " : "") + part +
@@ -68,7 +69,7 @@ inline std::string words_of_region(verdict_report const& r, bool statistical) {
     any = true;
   }
   if (!any) return "";
-  return everywhere ? "wrong everywhere" : "wrong only in " + all;
+  return all_of_them ? everywhere : "wrong only in " + all;
 }
 
 /// The parts that are NaN or zeros, of all outputs. elements: in these parts; outside: of all that are outside.

@@ -211,17 +211,18 @@ class projections : public residuals {
     std::vector<bool> const* features_ = nullptr;
   };
   std::string words_of_boxes() const {
-    std::vector<std::string> all;
-    for (std::size_t k = 0; k < boxes_.size(); ++k) {
-      if (!is_part(boxes_[k])) continue;
-      std::string words = boxes_[k].box.words(boxes_[k].of_keys);
-      for (std::size_t n = 0; n < unexplained_.size() && boxes_.size() > 1; ++n)
-        if (unexplained_[n] == int(k) && k > 0) words += " of " + names_[n];
-      if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(words);
+    std::vector<std::string> seen;
+    std::string all;
+    for (std::size_t n = 0; n < unexplained_.size(); ++n) {
+      std::size_t const k = std::size_t(unexplained_[n]);
+      if (k >= boxes_.size() || !is_part(boxes_[k])) continue;
+      std::string const words = boxes_[k].box.words(boxes_[k].of_keys);
+      if (std::find(seen.begin(), seen.end(), words) != seen.end()) continue;
+      seen.push_back(words);
+      all += (all.empty() ? "in " : " and in ") + words +
+             (names_[n].empty() || names_[n] == "out" ? "" : " of " + names_[n]);
     }
-    std::string to;
-    for (std::string const& words : all) to += (to.empty() ? "in " : " and in ") + words;
-    return to;
+    return all;
   }
 
   /// The part of each output's excess that a finding explains.

@@ -133,7 +133,7 @@ def test_a_region_with_too_large_residuals_is_named(rng):
     found = report.residuals.out
     assert not report and found.found and found.where == "in head 1"
     assert found.times > found.limit and found.times > found.overall > 1
-    assert f"out: the residuals are {found.overall:.3g} times what rounding leaves" in str(report)
+    assert f"the residuals are {found.overall:.3g} times what rounding leaves" in str(report)
     assert "in head 1" in str(report)
 
 

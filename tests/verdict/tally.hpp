@@ -69,7 +69,7 @@ class defect_tally {
     caught_ += hit;
     beyond_caught_ += hit && beyond;
     named = named && hit;
-    bool const misnamed = hit && !named && r.caused && r.share >= 0.6;
+    bool const misnamed = hit && !named && r.caused && !r.in_part;
     right_ += named;
     wrong_ += misnamed;
     if (named) return;

@@ -159,6 +159,7 @@ struct judge_arguments {
     powers seen;
     std::vector<std::string> missing;
     int failed = 0, judged = 0, blind = 0;
+    std::pair<std::string, testing::verdict_report> most;  // the failure that tells most
     for (auto const& probe : manifest.at("probes")) {
       fs::path const place = fs::path(folder) / probe.at("folder").get<std::string>();
       if (!fs::exists(place / "out.npy")) {
@@ -172,6 +173,7 @@ struct judge_arguments {
       json entry{{"name", probe.at("name")}, {"decision", testing::name_of(j.decision())}};
       for (auto const& [what, one] : j.reports) {
         seen.note(one);
+        if (testing::tells_more(one, most.second)) most = {probe.at("name").get<std::string>(), one};
         entry["verdict"][what] = as_json(one);
       }
       report["probes"].push_back(std::move(entry));
@@ -201,6 +203,8 @@ struct judge_arguments {
     if (json_file != "-") {
       std::cout << testing::name_of(all) << ": " << judged << " probes judged, " << failed << " failed\n";
       for (auto const& text : unseen) std::cout << "  " << text << "\n";
+      if (failed > 1 && !most.second.reasons.empty())
+        std::cout << "  the probe '" << most.first << "' tells most: " << most.second.reasons.front() << "\n";
     }
     report["decision"] = testing::name_of(all);
     report["unseen"] = unseen;

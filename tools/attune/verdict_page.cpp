@@ -20,44 +20,61 @@ h2{margin-top:2rem}svg.heat{width:100%;height:auto;display:block;margin:1rem 0}s
 svg .title{font-size:13px;fill:#222}svg .end{text-anchor:end}svg .line{stroke:#bbb;stroke-width:.5}svg .bar{fill:#b3261e}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid #ddd}
 td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}tr.noticed td{font-weight:600;color:#b3261e}
-tr.blind td{color:#888}.cause{border:2px solid;border-radius:.4em;padding:.5em .8em;font-size:1.1em;font-weight:600}
+.blind{color:#888}.legend span{display:inline-block;padding:0 .5em;margin-right:.6em}.cause{border:2px solid;border-radius:.4em;padding:.5em .8em;font-size:1.1em;font-weight:600}
 summary{cursor:pointer;margin:.5rem 0}code,pre{background:#f4f4f4;padding:.1em .3em}pre{overflow:auto;padding:.6em}
 </style>)";
 
+constexpr char const* legend =
+    "<p class=\"legend\">Error / bound, the worst of each cell: <span style=\"background:hsl(210,20%,85%)\">within "
+    "the bound</span><span style=\"background:hsl(52,95%,58%)\">1</span><span "
+    "style=\"background:hsl(26,95%,51%)\">30</span><span style=\"background:hsl(0,95%,44%);color:#fff\">1,000 and "
+    "more</span><span style=\"background:#000;color:#fff\">not finite</span></p>\n";
+
 std::string short_number(double x) { return attune::detail::number_text(x, 3); }
 
-void row_of_table(std::ostringstream& to, testing::finding const& f) {
-  bool const seen = f.tested && (f.parameter ? std::isfinite(f.power) : f.power < 1);
-  bool const noticed = seen && std::fabs(f.z) > 6;
-  char const* const style_of_row = noticed ? " class=\"noticed\"" : seen ? "" : " class=\"blind\"";
-  to << "<tr" << style_of_row << "><td>" << escaped(f.name) << "</td><td class=\"number\">"
-     << f.amount(f.estimate, true) << "</td><td class=\"number\">" << f.amount(f.power, false)
-     << "</td><td class=\"number\">" << short_number(f.z) << "</td><td class=\"number\">" << short_number(100 * f.share)
+/// Whether these inputs show a defect at all.
+bool is_seen(testing::finding const& f) {
+  double const most = f.parameter ? testing::finding::most_told : 1;
+  return f.tested && std::isfinite(f.estimate) && f.power < most;
+}
+void row_of_table(std::ostringstream& to, testing::finding const& f, testing::verdict_report const& r) {
+  bool const noticed = r.decision == testing::judgement::fail && std::fabs(f.z) > 6;
+  double const z = std::fabs(f.z);
+  to << "<tr" << (noticed ? " class=\"noticed\"" : "") << "><td>" << escaped(f.name)
+     << (f.where.empty() ? "" : " " + escaped(f.where)) << "</td><td class=\"number\">" << f.amount(f.estimate, true)
+     << "</td><td class=\"number\">" << f.amount(f.power, false) << "</td><td class=\"number\">"
+     << (z > 20 ? "sure" : short_number(f.z)) << "</td><td class=\"number\">" << short_number(100 * f.share)
      << " %</td></tr>\n";
 }
 
 /// The defects that explain much of the residual stand open. The others are folded: a large defect resembles many.
+/// Those that change nothing here have names only.
 void findings(std::ostringstream& to, testing::verdict_report const& r) {
   constexpr double much = 0.5;
+  std::size_t open = 0, folded = 0;
+  std::string unseen;
   auto const explains = [&](testing::finding const& f) {
     return r.cause() != nullptr && (&f == r.cause() || (f.tested && f.share >= much));
   };
-  auto const table = [&](bool open) {
+  auto const is_shown = [&](testing::finding const& f) { return &f == r.cause() || is_seen(f); };
+  for (auto const& f : r.findings) {
+    if (!is_shown(f)) unseen += (unseen.empty() ? "" : ", ") + escaped(f.name);
+    ++(explains(f) && is_shown(f) ? open : folded);
+  }
+  auto const table = [&](bool of_open) {
     to << "<table><tr><th>parameter or defect</th><th class=\"number\">estimate</th><th class=\"number\">smallest "
           "noticed</th><th class=\"number\">z</th><th class=\"number\">explains</th></tr>\n";
     for (auto const& f : r.findings)
-      if (explains(f) == open) row_of_table(to, f);
+      if (is_shown(f) && explains(f) == of_open) row_of_table(to, f, r);
     to << "</table>\n";
   };
-  std::size_t open = 0;
-  for (auto const& f : r.findings) open += explains(f) ? 1u : 0u;
   to << "<h3>What was looked for</h3>\n<p>How much of each defect the output shows, how much of it these inputs would "
-        "have shown, and the part of the residual that it explains. Red: noticed, |z| beyond 6. Grey: changes nothing "
-        "here that could be seen, or is allowed by the formats.</p>\n";
+        "have shown, and the part of the residual that it explains. Red: seen, |z| beyond 6.</p>\n";
   if (open > 0) table(true);
-  to << "<details><summary>" << (open > 0 ? "Other" : "All") << " parameters and defects (" << r.findings.size() - open
+  to << "<details><summary>" << (open > 0 ? "Other" : "All") << " parameters and defects (" << folded
      << ")</summary>\n";
   table(false);
+  if (!unseen.empty()) to << "<p class=\"blind\">These would not show on these inputs: " << unseen << ".</p>\n";
   to << "</details>\n";
 }
 
@@ -70,10 +87,7 @@ std::string main_reason(testing::verdict_report const& r) {
 void one_report(std::ostringstream& to, std::string const& what, testing::verdict_report const& r) {
   to << "<h2>" << escaped(what) << "</h2>\n<ul>\n";
   for (std::size_t n = 1; n < r.reasons.size(); ++n) to << "<li>" << escaped(r.reasons[n]) << "</li>\n";
-  to << "</ul>\n<h3>Where the error is</h3>\n<p>Error over bound, the worst of each cell. Grey: within its bound; "
-        "yellow to "
-        "red: "
-        "1 to 1,000 bounds; black: not finite.</p>\n";
+  to << "</ul>\n<h3>Where the error is</h3>\n";
   for (auto const& e : r.elements) {
     to << "<p><b>" << escaped(e.output) << "</b>: " << e.outside << " of " << e.count << " outside; worst "
        << short_number(e.ratio) << " bounds at batch " << e.place.batch << ", head " << e.place.head << ", position "
@@ -82,8 +96,9 @@ void one_report(std::ostringstream& to, std::string const& what, testing::verdic
     to << heat_map(by_head_and_position(e), e.output + " by head and position", "head", "position");
     if (e.extents.feature > 1)
       to << heat_map(by_position_and_feature(e), e.output + " by position and feature", "position", "feature");
+    to << legend;
   }
-  to << bars(r.by_key, "the weight that each key acts with");
+  if (r.tells_keys()) to << bars(r.by_key, "the weight that each key acts with");
   findings(to, r);
   std::ostringstream plain;
   plain << r;
@@ -118,7 +133,7 @@ std::string verdict_page(nlohmann::ordered_json const& call, judged_call const& 
                     });
   to << "<p>Stored as " << testing::name_of(j.stored) << ". " << (masks.empty() ? "No mask" : "Mask: " + escaped(masks))
      << ". " << (parameters.empty() ? "No parameters" : "Parameters: " + escaped(parameters)) << ". Offset "
-     << escaped(call.at("offset").dump()) << ".</p>\n";
+     << call.at("offset").get<long>() << ".</p>\n";
   for (auto const& hint : j.hints) to << "<p>Hint: " << escaped(hint) << "</p>\n";
   for (auto const& [what, report] : j.reports) one_report(to, what, report);
   to << "</html>\n";

@@ -64,14 +64,16 @@ class gradient_judge {
       std::vector<bounded_number> const& bounds = call_.bounds.at(name).numbers;
       shape const& e = x.extents;
       int const tensor = call_.tensors[name];
-      if (call_.report.energies[number++].used > 1) call_.seen.must_explain(tensor);
+      call_.seen.shows(call_.report.energies[number], tensor);
+      if (call_.report.energies[number++].used > 1) call_.seen.must_explain(tensor, name.text());
       if (!name.is_input()) call_.seen.is_parameter(tensor);
       for (std::size_t n = 0; n < x.values.size(); ++n) {
         if (n % std::size_t(e.feature) == 0) {
           index_t const row = index_t(n) / e.feature;
           std::vector<int> ids;
           call_.parts.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
-          call_.seen.begin_row(std::move(ids));
+          call_.seen.begin_row(std::move(ids),
+                                {row / (e.position * e.head), row / e.position % e.head, row % e.position, 0});
         }
         call_.seen.add(x.values[n], bounds[n], tensor, accumulation(name), call_.together(name, n));
       }

@@ -205,7 +205,8 @@ class judge {
       for (index_t c = 0; c < call_.p.value_width; ++c)
         x.push_back(std::fabs(call_.bounds.at_out(r.batch, r.head, r.query, c).value));
     });
-    double const least = format_of(storage::fp16).unit / 8, most = 16 * format_of(storage::bf16).unit;
+    double const least = format_of(storage::fp16).unit / 8,
+                 most = most_roundings(double(call_.p.keys)) * format_of(storage::bf16).unit;
     add_noise(f, size, least, most, in);
     // The sums of tiles are as large as the spread of a row's terms, and so are the errors of rounded probabilities.
     f.name = "probabilities or sums of out rounded to 16 bits";

@@ -221,19 +221,31 @@ def assert_attention(
                 verdicts.append((one, found.result()))
                 if verdicts[-1][1].decision == "FAIL":
                     failed.append(verdicts[-1])
-                    if verdicts[-1][1].cause:
+                    if _told(verdicts[-1][1]) > 2.99:  # nothing tells more
                         break
         finally:
             for _, found in waiting:
                 found.cancel()
     if failed:
-        raise AssertionError(_words(*failed[-1 if failed[-1][1].cause else 0]))
+        raise AssertionError(_words(*max(failed, key=lambda x: _told(x[1]))))
     unseen = _unseen(verdicts, wanted)
     if unseen:
         raise AssertionError("UNDECIDABLE: " + "\n  ".join(unseen))
     if all(one.decision == "UNDECIDABLE" for _, one in verdicts):
         raise AssertionError(f"UNDECIDABLE: {_words(*verdicts[0])}")
     return verdicts
+
+
+def _told(one):
+    """How much a FAIL says: above 2 it has a cause that explains all, above 1 one that explains a part."""
+    told = 0
+    for report in one.reports.values():
+        cause = report.get("cause")
+        if cause:
+            told = max(told, (1 if cause.in_part else 2) + report.get("share", 0))
+        elif "observation" in report:
+            told = max(told, 0.5)
+    return told
 
 
 def _seeds(seeds):

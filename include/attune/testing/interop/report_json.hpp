@@ -89,7 +89,9 @@ inline std::string json_of(finding const& f) {
       .with("smallest_noticed_in_a_part", f.power_of_part)
       .with("where", f.where)
       .with("share", f.share)
+      .with("partial", f.partial)
       .with("hint", f.hint)
+      .with("look_at", f.look_at)
       .text();
 }
 /// How many elements are outside their bounds, and the worst one.
@@ -131,9 +133,15 @@ inline std::string json_of(verdict_report const& r) {
     to.with("ground", r.ground == failure_ground::proved ? "proved" : "statistical").with("share", r.share);
   to.with("false_alarms", r.false_alarms).with("seed", index_t(r.seed)).with("residuals", r.energies);
   if (auto const* cause = r.cause())
-    to.with("cause", json_object().with("name", cause->name).with("words", cause->words()));
-  else if (!r.observation.empty())
-    to.with("observation", r.observation);
+    to.with("cause", json_object()
+                         .with("name", cause->name)
+                         .with("words", cause->words())
+                         .with("in_part", r.in_part)
+                         .with("look_at", cause->look_at));
+  if (!r.observation.empty()) to.with("observation", r.observation);
+  if (!r.region.empty()) to.with("region", r.region);
+  if (!r.closest.empty()) to.with("closest", r.closest);
+  if (!r.excluded.empty()) to.with("excluded", r.excluded);
   json_object elements;
   for (worst_element const& e : r.elements) elements.with(e.output.c_str(), e);
   to.with("elements", elements);

@@ -15,18 +15,12 @@
 #include <vector>
 
 #include <attune/core/tensor.hpp>
+#include <attune/testing/judging/evidence/wrong_part.hpp>
 #include <attune/testing/judging/regions.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing::detail {
-
-/// The largest sum of n squared standard normal numbers that is not `gate` standard deviations too large (the
-/// approximation of Wilson and Hilferty).
-inline double largest_square_sum(double n, double gate) {
-  double const root = 1 - 2 / (9 * n) + gate * std::sqrt(2 / (9 * n));
-  return n * root * root * root;
-}
 
 /// The standard deviation that rounding leaves in an element of a correct kernel: storage and rounded weights, and the
 /// accumulation, a factor of the drift.
@@ -101,6 +95,8 @@ class energies {
            std::vector<std::vector<double>> const& common = {}, std::size_t first = 0) {
     shape const& e = extents_;
     tensor_ = tensor;
+    got_ = &got, wanted_ = &wanted, accumulation_ = accumulation;
+    of_row_.assign(std::size_t(e.batch * e.head * e.position), 0);
     std::vector<int> ids;
     shared_.resize(common.size(), std::vector<double>(sum_.size(), 0));
     std::vector<double> of_row(common.size());
@@ -111,7 +107,8 @@ class energies {
                                            for (std::size_t k = 0; k < common.size(); ++k)
                                              of_row[k] += common[k][first + n] * common[k][first + n] / (sigma * sigma);
                                          });
-      if (x.count == 0) continue;
+      if (x.count == 0 || is_dead(row)) continue;
+      of_row_[std::size_t(row)] = float(x.mean());
       ids.clear();
       all_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
       for (int id : ids) {
@@ -164,6 +161,11 @@ class energies {
     to.used = std::fmax(to.used, std::sqrt(highest_ / largest_square_sum(1, gate_)));
     to.maps = maps();
     if (!rows_.empty() && rows_[0] > 0) to.overall = std::sqrt(sum_[0] / rows_[0]);
+    to.of_keys = all_.is_of_keys(tensor_);
+    to.over.assign(sum_.size(), 0);
+    for (std::size_t n = 0; n < sum_.size(); ++n)
+      if (rows_[n] > 0 && sum_[n] > limit_of(n)) to.over[n] = sum_[n] - rows_[n];
+    if (to.found) to.box = wrong_box();
     return to;
   }
   /// The share of correct kernels that exceed a limit, at most.
@@ -184,6 +186,48 @@ class energies {
     }
     return all;
   }
+  /// Whether all numbers of a row are 0, and one of them should not be. Such rows are left out: they have a name.
+  bool is_dead(index_t row) const {
+    std::size_t const first = std::size_t(row * extents_.feature), last = first + std::size_t(extents_.feature);
+    bool wrong = false;
+    for (std::size_t n = first; n < last; ++n) {
+      if ((*got_)[n] != 0) return false;
+      wrong = wrong || std::fabs((*wanted_)[n].value) > (*wanted_)[n].bound;
+    }
+    return wrong;
+  }
+  /// The smallest part that holds nearly all that is too large.
+  index_box wrong_box() const {
+    shape const& e = extents_;
+    index_box box(e);
+    for (auto* x : {&box.batch, &box.head, &box.position, &box.feature}) x->assign(x->size(), true);
+    double const dependent = shared_.empty() ? 1 : 0.25;  // errors that rows share
+    auto const narrow = [&](std::vector<bool>& axis, auto const& index_of) {
+      std::vector<index_energy> sums(axis.size());
+      for (index_t row = 0; row < index_t(of_row_.size()); ++row) {
+        index_t const b = row / (e.position * e.head), h = row / e.position % e.head, i = row % e.position;
+        double const x = of_row_[std::size_t(row)];
+        if (x > 0 && box.has(b, h, i, 0)) sums[std::size_t(index_of(b, h, i))].add({x, 1, dependent});
+      }
+      axis = wrong_indices(sums, gate_);
+    };
+    narrow(box.batch, [](index_t b, index_t, index_t) { return b; });
+    narrow(box.head, [](index_t, index_t h, index_t) { return h; });
+    narrow(box.position, [](index_t, index_t, index_t i) { return i; });
+    std::vector<index_energy> features(box.feature.size());
+    for (index_t row = 0; row < index_t(of_row_.size()); ++row) {
+      index_t const b = row / (e.position * e.head), h = row / e.position % e.head, i = row % e.position;
+      if (!(of_row_[std::size_t(row)] > 0) || !box.has(b, h, i, 0)) continue;
+      std::size_t const first = std::size_t(row * e.feature);
+      energy_of_row(*got_, *wanted_, first, e.feature, accumulation_, {}, 0, [&](std::size_t n, double sigma) {
+        double const r = ((*got_)[n] - (*wanted_)[n].value) / sigma;
+        features[n - first].add({r * r, 1, dependent});
+      });
+    }
+    box.feature = wrong_indices(features, gate_);
+    return box;
+  }
+
   static constexpr double most_false_alarms = 5e-5;
 
   /// The largest energy of a region in a correct kernel. Each row counts as one number. An error that rows share varies
@@ -204,6 +248,10 @@ class energies {
   std::vector<std::vector<double>> shared_;  ///< energies of the samples of common errors
   index_t high_rows_ = 0;
   int tensor_ = 0;
+  std::vector<double> const* got_ = nullptr;
+  std::vector<bounded_number> const* wanted_ = nullptr;
+  double accumulation_ = 0;
+  std::vector<float> of_row_;  ///< the energy of each row; 0: left out
 };
 
 }  // namespace attune::testing::detail

@@ -4,8 +4,8 @@
 //   regions all;   int const out = all.add("", {B, H, Lq, 1}, "query", "head");   all.of(out, b, h, i, ids)
 //   all.words({ids})                                                              "in heads 3, 7..9"
 //
-// Parts of tensors that a verdict looks at one by one: each head, each batch element, blocks of positions, and the
-// halves of tiles of 8 to 64 positions. A defect of one part is diluted in a statistic of all.
+// Parts of tensors that a verdict looks at one by one: each head, each batch element, blocks of positions in two sizes,
+// and the halves of tiles of 8 to 64 positions. A defect of one part is diluted in a statistic of all.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 #include <attune/core/error.hpp>
 #include <attune/core/tensor.hpp>
-#include <attune/testing/verdict_report.hpp>
+#include <attune/testing/judging/evidence/index_words.hpp>
 
 namespace attune::testing::detail {
 
@@ -23,9 +23,18 @@ namespace attune::testing::detail {
 class regions {
  public:
   /// How a tensor is divided. Regions of one kind do not overlap.
-  enum class kind { all, tensor, batch, head, block, tile8, tile16, tile32, tile64 };
-  static constexpr int kinds = 9;
-  static constexpr index_t blocks = 8;  ///< of positions
+  enum class kind { all, tensor, batch, head, block, fine, tile8, tile16, tile32, tile64 };
+  static constexpr int kinds = 10;
+  static constexpr index_t most_blocks = 12, fine_per_block = 4;
+
+  /// The positions of a block: a power of two, as tiles have.
+  static constexpr index_t block_of(index_t positions, kind by = kind::block) {
+    index_t size = 1;
+    while (size * most_blocks < positions) size *= 2;
+    return by == kind::block ? size : (std::max<index_t>)(1, size / fine_per_block);
+  }
+  /// Whether regions of this kind are ranges of positions.
+  static constexpr bool is_range(kind by) { return by == kind::block || by == kind::fine; }
 
   /// One region.
   struct part {
@@ -39,7 +48,8 @@ class regions {
   /// Adds a tensor. name: in front of the words ("dk"), or "". position: "query" or "key"; head: "head" or
   /// "key head". Returns its number.
   int add(std::string name, shape const& rows, char const* position, char const* head) {
-    tensor_place t{std::move(name), rows, position, head, {}};
+    tensor_place t{
+        std::move(name), rows, position, head, block_of(rows.position), block_of(rows.position, kind::fine), {}};
     int const number = int(tensors_.size());
     auto const divide = [&](kind by, index_t members, bool useful) {
       t.first[std::size_t(by)] = useful ? int(parts_.size()) : -1;
@@ -49,7 +59,9 @@ class regions {
     divide(kind::tensor, 1, true);
     divide(kind::batch, rows.batch, rows.batch > 1);
     divide(kind::head, rows.head, rows.head > 1);
-    divide(kind::block, (std::min)(blocks, rows.position), rows.position > 1);
+    index_t const size = block_of(rows.position), fine = block_of(rows.position, kind::fine);
+    divide(kind::block, (rows.position + size - 1) / size, rows.position > 1);
+    divide(kind::fine, (rows.position + fine - 1) / fine, fine < size);
     for (int n = 0; n < 4; ++n) {
       index_t const tile = index_t(8) << n;
       divide(kind(int(kind::tile8) + n), 2, rows.position >= tile);
@@ -57,6 +69,8 @@ class regions {
     tensors_.push_back(std::move(t));
     return number;
   }
+  /// Whether a tensor's positions are keys.
+  bool is_of_keys(int tensor) const { return tensors_[std::size_t(tensor)].position == std::string("key"); }
   /// The number of regions.
   int count() const { return int(parts_.size()); }
   /// A region.
@@ -71,7 +85,8 @@ class regions {
     add(kind::tensor, 0);
     add(kind::batch, b);
     add(kind::head, h);
-    add(kind::block, i * (std::min)(blocks, t.rows.position) / t.rows.position);
+    add(kind::block, i / t.block);
+    add(kind::fine, i / t.fine);
     for (int n = 0; n < 4; ++n) {
       index_t const tile = index_t(8) << n;
       add(kind(int(kind::tile8) + n), 2 * (i % tile) / tile);
@@ -82,7 +97,7 @@ class regions {
     tensor_place const& t = tensors_[std::size_t(at(id).tensor)];
     if (at(id).by == kind::batch) return "batch element";
     if (at(id).by == kind::head) return t.head;
-    index_t const size = (t.rows.position + blocks - 1) / blocks;
+    index_t const size = at(id).by == kind::fine ? t.fine : t.block;
     bool const queries = t.position == std::string("query");
     return attune::detail::text("block of ", size,
                                 queries ? (size == 1 ? " query" : " queries") : (size == 1 ? " key" : " keys"));
@@ -121,12 +136,13 @@ class regions {
         return listed("batch element", t.rows.batch);
       case kind::head:
         return listed(t.head, t.rows.head);
-      case kind::block: {
-        index_t const all = (std::min)(blocks, t.rows.position);
+      case kind::block:
+      case kind::fine: {
+        index_t const size = one.by == kind::fine ? t.fine : t.block;
         std::vector<bool> has(std::size_t(t.rows.position), false);
-        for (index_t i = 0; i < t.rows.position; ++i)
-          for (int id : ids)
-            if (i * all / t.rows.position == at(id).member) has[std::size_t(i)] = true;
+        for (int id : ids)
+          for (index_t i = at(id).member * size; i < (std::min)((at(id).member + 1) * size, t.rows.position); ++i)
+            has[std::size_t(i)] = true;
         return "in " + std::string(t.position == std::string("query") ? "queries" : "keys") + " " +
                testing::detail::ranges(has.size(), [&](std::size_t n) { return has[n]; }) + of;
       }
@@ -143,7 +159,8 @@ class regions {
     std::string name;
     shape rows;
     char const *position, *head;
-    int first[kinds];  ///< the first region of each kind; -1: none
+    index_t block, fine;  ///< positions of a block
+    int first[kinds];     ///< the first region of each kind; -1: none
   };
   std::vector<tensor_place> tensors_;
   std::vector<part> parts_;

@@ -110,7 +110,7 @@ class row_regions {
   };
   bool is_used(int id) const {
     auto const by = regions_.at(id).by;
-    return by != regions::kind::tensor && by != regions::kind::block;
+    return by != regions::kind::tensor && !regions::is_range(by);
   }
   template <class Visit>
   void for_each_row(Visit const& visit) const {

@@ -90,7 +90,8 @@ struct sampled_call {
     energies energy(output, parts, how.gate, extents);
     energy.add(0, got, wanted, accumulation);
     report.energies.push_back(energy.excess());
-    if (report.energies.back().used > 1) seen.must_explain(tag_of(output));
+        seen.shows(report.energies.back(), tag_of(output));
+    if (report.energies.back().used > 1) seen.must_explain(tag_of(output), output);
     report.false_alarms += energy.false_alarms();
     if (wanted.data() == bounds.out.data())
       for (std::size_t n = 0; n < all.ratios.size(); ++n) {
@@ -123,7 +124,7 @@ struct sampled_call {
       index_t const row = head * p.queries + i;
       std::vector<int> ids;
       parts.of(0, head / p.heads, head % p.heads, i, ids);
-      seen.begin_row(std::move(ids));
+            seen.begin_row(std::move(ids), {head / p.heads, head % p.heads, i, 0});
       double const shared = features_per_error(sampled.back());
       for (index_t d = 0; d < p.value_width; ++d) {
         std::size_t const at = std::size_t(row * p.value_width + d);

@@ -66,7 +66,9 @@ inline std::string words_of_nan(verdict_report const& r) {
 template <class Within>
 void by_narrow_arithmetic(verdict_report& report, precision const& how, double gate, Within const& within) {
   if (how.arithmetic != storage::fp64 || !any_outside(report)) return;
-  if (!within(precision(storage::fp64, storage::fp32, storage::fp32))) return;
+  precision narrow(storage::fp64, storage::fp32, storage::fp32);
+  narrow.lse_roundings = how.lse_roundings;
+  if (!within(narrow)) return;
   finding f;
   f.name = "computed in fp32";
   f.share = f.estimate = 1;

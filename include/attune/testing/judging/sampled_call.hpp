@@ -30,7 +30,8 @@ class sampled_call {
   sampled_call(Op const& op, inputs<Op, any_tensor> const& in, candidate const& given, verdict_options const& how)
       : op_(op), in_(in), given_(given), how_(how), precision_(formats(given, how)),
         bounds_(error_bound(op, in, precision_)), p_(bounds_.extents), rows_(op_, in_, p_),
-        accumulation_(accumulation_of(precision_.arithmetic)), seen_(how.gate, regions_) {
+        accumulation_(accumulation_of(precision_.arithmetic)), factors_(bounds_.lse, precision_),
+        seen_(how.gate, regions_) {
     shape const wanted{p_.batch, p_.heads, p_.queries, p_.value_width};
     if (!(given.extents() == wanted))
       throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
@@ -43,6 +44,7 @@ class sampled_call {
   static precision formats(candidate const& given, verdict_options const& how) {
     precision p = how.how.value_or(precision(given.stored()));
     p.out = given.stored();
+    p.lse_roundings = how.lse_roundings;
     return p;
   }
 
@@ -69,11 +71,12 @@ class sampled_call {
     worst_element all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
     shape const extents{p_.batch, p_.heads, p_.queries, width};
     energies energy(output, regions_, how_.gate, extents);
-    energy.add(0, got, wanted, accumulation_);
+    bool const of_out = wanted.data() == bounds_.out.data();
+    energy.add(0, got, wanted, accumulation_, {}, 0, of_out ? factors_ : row_factors());
     report_.energies.push_back(energy.excess());
     if (report_.energies.back().used > 1) seen_.must_explain(tag_of(output));
     report_.false_alarms += energy.false_alarms();
-    if (wanted.data() == bounds_.out.data())
+    if (of_out)
       for (std::size_t n = 0; n < all.ratios.size(); ++n) {
         index_t const row = index_t(n) / width;
         auto const note = [&](std::vector<double>& to, index_t i) {
@@ -111,7 +114,8 @@ class sampled_call {
       double const shared = features_per_error(sampled_.back());
       for (index_t d = 0; d < p_.value_width; ++d) {
         std::size_t const at = std::size_t(row * p_.value_width + d);
-        seen_.add(given_.out()[at], bounds_.out[at], 0, 1. / 3, together(bounds_.out[at], shared, precision_.out));
+        seen_.add(given_.out()[at], factors_.with_factor(bounds_.out[at], row, p_.value_width), 0, 1. / 3,
+                  together(bounds_.out[at], shared, precision_.out));
       }
       if (!given_.lse().empty()) seen_.add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)], 1);
       if (!given_.ground_weight().empty())
@@ -203,6 +207,7 @@ class sampled_call {
   problem_shape const& p_;
   altered rows_;
   double accumulation_;
+  row_factors factors_;
   regions regions_;
   std::vector<sampled_row> sampled_;
   projections seen_;

@@ -346,6 +346,26 @@ def test_a_named_cause_is_reported_before_a_nameless_one():
 
 
 @compiles
+def test_what_kernels_need_not_promise_is_judged_if_the_caller_is_strict():
+    window = {**SMALL, "mask": masks.window(3, 0), "queries": 4}
+
+    def kernel(q, k, v):  # 0 times NaN of a key that no query sees is NaN
+        at = np.arange(k.shape[2] - q.shape[2], k.shape[2])[:, None] - np.arange(k.shape[2])
+        out, lse = dense.softmax(q, k, v, (at >= 0) & (at <= 3))
+        return out.astype(np.float32), lse.astype(np.float32)
+
+    assert not [p for p, _ in attune.testing.assert_attention(kernel, "softmax", **window) if p.name == "hidden NaN"]
+    text = fails(kernel, "elements of out are NaN", **window, strict=True).split("\n")
+    assert "'hidden NaN'" in text[1] and "which reveals reads what no query sees" in text[1]
+    assert text[2] == "  contract of strict=True: NaN in keys and values that no query sees never reaches a result"
+
+    def own(q, k, v):
+        return attune.op("softmax")(q, k, v, mask=window["mask"], returns=("out", "lse"))
+
+    assert [p for p, _ in attune.testing.assert_attention(own, "softmax", **window, strict=True) if p.name == "hidden NaN"]
+
+
+@compiles
 def test_probes_are_the_same_for_a_seed():
     call = dict(mask=CAUSAL, heads=2, queries=5, keys=7, width=4, dtype=np.float16)
     a, b, c = (attune.testing.probes("softmax", seed=seed, **call) for seed in (3, 3, 4))

@@ -81,7 +81,7 @@ attune::testing::verdict_report gradients_judged(attune::tool::problem const& p,
                                                  attune::tool::handed_back const& given) {
   return judged(p, given, given.gradients.begin()->second);
 }
-/// Two probes of softmax: one at the extents, one with two keys.
+/// Three probes of softmax: two at the extents, one with two keys.
 std::vector<attune::tool::probe_inputs> probed(attune::tool::problem const& p,
                                                attune::testing::problem_extents const& e,
                                                attune::tool::mask_maker const& mask_of, std::uint64_t) {
@@ -100,6 +100,8 @@ std::vector<attune::tool::probe_inputs> probed(attune::tool::problem const& p,
     one.dout = filled({e.batch, e.heads, e.queries, e.width});
     all.push_back(one);
   }
+  all.push_back(all.front());
+  all.back().name = "hidden NaN";
   return all;
 }
 

@@ -239,6 +239,7 @@ TEST_CASE("Probes: a folder of files with a manifest, judged when the kernel has
   auto const manifest = nlohmann::json::parse(contents(pack + "/manifest.json"));
   CHECK(manifest["preset"] == "softmax");
   CHECK(manifest["mask"][0] == "causal");
+  REQUIRE(manifest["probes"].size() == 2);
   CHECK(manifest["probes"][1]["folder"] == "two_keys");
   CHECK(manifest["probes"][1]["results"]["out"] == std::vector<int>{1, 2, 2, 4});
   io::array const q = io::read_npy(pack + "/random/q.npy");
@@ -264,6 +265,15 @@ TEST_CASE("Probes: a folder of files with a manifest, judged when the kernel has
   io::write_npy(pack + "/two_keys/out.npy", filled({1, 2, 2, 4}, 200));
   CHECK(tool_tests::attune({"probes", "judge", pack, "--json", w.at("r.json")}).status == 1);
   CHECK(nlohmann::json::parse(contents(w.at("r.json")))["probes"][1]["decision"] == "FAIL");
+
+  // What kernels need not promise is judged if the caller asks for it.
+  std::vector<std::string> strict = write;
+  strict.push_back("--strict");
+  CHECK(tool_tests::attune(strict).status == 0);
+  CHECK(nlohmann::json::parse(contents(pack + "/manifest.json"))["probes"].size() == 3);
+  io::write_npy(pack + "/hidden_NaN/out.npy", filled({1, 2, 2, 4}, 200));
+  CHECK(
+      tool_tests::attune({"probes", "judge", pack}).says("contract of --strict: NaN in keys and values that no query"));
 
   std::ofstream(pack + "/manifest.json") << "{\"format\": 1}";
   CHECK(tool_tests::attune({"probes", "judge", pack}).says("is no manifest of an attune probe pack"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   attune_gradient_study correct|defects [COUNT] [SEED]
+//   attune_gradient_study correct|defects|lse|wrong_lse [COUNT] [SEED]
 //
 // What the verdict on gradients is worth: false alarms of correct backward passes, and what it catches and names of
-// drawn defects. Prints a summary, and every miss.
+// drawn defects. lse, wrong_lse: large logits, and a saved lse of 16 bits. Prints a summary, and every miss.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -15,6 +15,7 @@
 #include "correct_grammar.hpp"
 #include "gradient_grammar.hpp"
 #include "judged_case.hpp"
+#include "lse_grammar.hpp"
 #include "tally.hpp"
 
 namespace attune::test {
@@ -47,7 +48,8 @@ testing::verdict_report judged(simulated_problem const& p, std::vector<float> co
 struct gradient_errors {
   double rms[3] = {}, most[3] = {};
 };
-gradient_errors errors_of(drawn_backward const& c, simulated_gradients const& got) {
+template <class Case>
+gradient_errors errors_of(Case const& c, simulated_gradients const& got) {
   return with_call(c.problem, c.dout, [&](auto const& op, auto const& in, auto const& d) {
     auto const exact = vjp(reference<double>{}, op, in, d);
     gradient_errors e;
@@ -72,6 +74,40 @@ int correct(int count, std::uint64_t seed) {
     tally.add(judged(c.problem, c.dout, c.kind, run_backward(c.problem, c.dout, c.kind)), c.kind.stored, c.words());
   }
   return tally.finish("backward passes");
+}
+
+int lse(int count, std::uint64_t seed) {
+  correct_tally tally;
+  for (int n = 0; n < count; ++n) {
+    lse_backward const c(seed, std::uint64_t(n));
+    tally.add(judged(c.problem, c.dout, c.kind, run_backward(c.problem, c.dout, c.kind)), c.kind.stored, c.words());
+  }
+  return tally.finish("backward passes");
+}
+
+/// A saved lse of 16 bits that moves a gradient beyond the 2x rule is FAIL.
+int wrong_lse(int count, std::uint64_t seed) {
+  int moved = 0, missed = 0;
+  for (int n = 0; n < count; ++n) {
+    lse_backward const c(seed, std::uint64_t(n));
+    backward_kind wrong = c.kind;
+    wrong.lse = c.narrow;
+    simulated_gradients const bad = run_backward(c.problem, c.dout, wrong);
+    gradient_errors const before = errors_of(c, run_backward(c.problem, c.dout, c.kind)), after = errors_of(c, bad);
+    bool moves = false;
+    for (int k = 0; k < 3; ++k) moves = moves || grows(before.most[k], after.most[k], 2);
+    if (!moves) continue;
+    ++moved;
+    testing::verdict_report const r = judged(c.problem, c.dout, c.kind, bad);
+    if (r.decision == testing::judgement::fail) continue;
+    ++missed;
+    std::printf("%s %d: lse in %s; max x %.3g %.3g %.3g; %s\n", testing::name_of(r.decision), n,
+                certify::name_of(c.narrow), after.most[0] / before.most[0], after.most[1] / before.most[1],
+                after.most[2] / before.most[2], c.words().c_str());
+  }
+  std::printf("%d drawn, %d saved lse of 16 bits move a gradient beyond the 2x rule, %d of them are not FAIL\n", count,
+              moved, missed);
+  return missed > 0;
 }
 
 int defects(int count, std::uint64_t seed) {
@@ -106,5 +142,6 @@ int defects(int count, std::uint64_t seed) {
 
 int main(int arguments, char** given) {
   using namespace attune::test;
-  return study_program(arguments, given, {{"correct", correct}, {"defects", defects}});
+  return study_program(arguments, given,
+                       {{"correct", correct}, {"defects", defects}, {"lse", lse}, {"wrong_lse", wrong_lse}});
 }

@@ -32,14 +32,19 @@ auto with_call(simulated_problem const& p, Use const& use) {
 /// The formats that a kernel promises.
 inline certify::precision formats(kernel_kind const& kind) { return {kind.stored, storage::fp32, kind.weights}; }
 
+/// `with_lse`: whether the lse is judged, too.
+inline testing::verdict_report judged(simulated_problem const& p, certify::precision const& formats,
+                                      simulated_result const& got, bool with_lse = true) {
+  std::vector<double> const out(got.out.begin(), got.out.end());
+  testing::candidate given(tensor<double const>(out, p.of_queries()), formats.out);
+  if (with_lse) given.with_lse(natural_lse(tensor<float const>(got.lse, {p.batch, p.heads, p.queries, 1})));
+  testing::verdict_options how;
+  how.how = formats;
+  return with_call(p, [&](auto const& op, auto const& in) { return testing::verdict(op, in, given, how); });
+}
 inline testing::verdict_report judged(simulated_problem const& p, kernel_kind const& kind,
                                       simulated_result const& got) {
-  std::vector<double> const out(got.out.begin(), got.out.end());
-  testing::candidate given(tensor<double const>(out, p.of_queries()), kind.stored);
-  given.with_lse(natural_lse(tensor<float const>(got.lse, {p.batch, p.heads, p.queries, 1})));
-  testing::verdict_options how;
-  how.how = formats(kind);
-  return with_call(p, [&](auto const& op, auto const& in) { return testing::verdict(op, in, given, how); });
+  return judged(p, formats(kind), got);
 }
 
 /// The exact result, in double.

@@ -22,6 +22,7 @@ struct backward_kind {
   index_t tile = 32;                 ///< of keys and of queries
   bool backwards = false;            ///< the last tile first
   index_t lanes = 1;                 ///< partial sums of dot products and of a tile
+  storage lse = storage::fp32;       ///< of the saved lse: 16 bits are wrong
 };
 
 /// What may be wrong.
@@ -129,6 +130,7 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
         std::size_t const row = first_row + std::size_t(i),
                           next = first_row + std::size_t(std::min(i + 1, p.queries - 1));
         float lse = saved.lse[is(wrong::lse_late) ? next : row];
+        lse = in(kind.lse, lse);
         if (is(wrong::lse_off)) lse += float(d.where.size);
         float row_term = row_terms[is(wrong::row_term_late) ? next : row];
         if (is(wrong::row_term_missing)) row_term = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   attune_verdict_study correct|rows|defects [COUNT] [SEED]
+//   attune_verdict_study correct|rows|defects|lse|wrong_lse [COUNT] [SEED]
 //
 // What the verdict is worth. correct: false alarms of correct kernels. rows: how often rows of correct kernels exceed
-// limits, against the model's rate. defects: what the verdict catches and names of drawn defects. Prints a summary, and
-// every miss.
+// limits, against the model's rate. defects: what the verdict catches and names of drawn defects. lse, wrong_lse: kernels
+// that normalize by an lse. Prints a summary, and every miss.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -14,6 +14,7 @@
 
 #include "correct_grammar.hpp"
 #include "judged_case.hpp"
+#include "lse_grammar.hpp"
 #include "tally.hpp"
 
 namespace attune::test {
@@ -26,6 +27,39 @@ int correct(int count, std::uint64_t seed) {
     tally.add(judged(c.problem, c.kind, run(c.problem, c.kind)), c.kind.stored, c.words());
   }
   return tally.finish("kernels");
+}
+
+certify::precision formats(lse_kind const& kind) { return {kind.stored, storage::fp32, kind.weights}; }
+
+int lse(int count, std::uint64_t seed) {
+  correct_tally tally;
+  for (int n = 0; n < count; ++n) {
+    lse_case const c(seed, std::uint64_t(n));
+    tally.add(judged(c.problem, formats(c.kind), run(c.problem, c.kind), c.with_lse), c.kind.stored, c.words());
+  }
+  return tally.finish("kernels that normalize by an lse");
+}
+
+/// A wrong lse that moves the result, by more than the 2x rule allows the plain formula, is FAIL.
+int wrong_lse(int count, std::uint64_t seed) {
+  int moved = 0, missed = 0;
+  for (int n = 0; n < count; ++n) {
+    lse_case const c(seed, std::uint64_t(n));
+    simulated_result const good = run(c.problem, c.kind), bad = run(c.problem, c.kind, c.wrong);
+    exact_result const exact = exact_of(c.problem);
+    errors const before = errors_of(exact, good), after = errors_of(exact, bad);
+    errors const formula = errors_of(exact, {plain(c.problem, c.kind.stored), good.lse});
+    if (!moves(before, after) || !grows(formula.most, after.most, 2)) continue;
+    ++moved;
+    testing::verdict_report const r = judged(c.problem, formats(c.kind), bad, c.with_lse);
+    if (r.decision == testing::judgement::fail) continue;
+    ++missed;
+    std::printf("%s %d: lse %s; rms x %.3g, max x %.3g; %s\n", testing::name_of(r.decision), n, name_of(c.wrong),
+                after.rms / before.rms, after.most / before.most, c.words().c_str());
+  }
+  std::printf("%d drawn, %d wrong lse move the result beyond the 2x rule, %d of them are not FAIL\n", count, moved,
+              missed);
+  return missed > 0;
 }
 
 /// Rows of correct kernels whose energy exceeds limits.
@@ -104,5 +138,7 @@ int defects(int count, std::uint64_t seed) {
 
 int main(int arguments, char** given) {
   using namespace attune::test;
-  return study_program(arguments, given, {{"correct", correct}, {"rows", rows}, {"defects", defects}});
+  return study_program(
+      arguments, given,
+      {{"correct", correct}, {"rows", rows}, {"defects", defects}, {"lse", lse}, {"wrong_lse", wrong_lse}});
 }

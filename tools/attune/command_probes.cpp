@@ -18,6 +18,7 @@
 
 #include <attune/operators/attention.hpp>
 #include <attune/operators/listing.hpp>
+#include <attune/testing/drawn/probe_contract.hpp>
 
 #include "commands.hpp"
 #include "files.hpp"
@@ -57,6 +58,7 @@ struct write_arguments {
   testing::problem_extents extents{.batch = 1, .heads = 4, .queries = 64, .keys = 256, .width = 64};
   std::string folder;
   std::uint64_t seed = 1;
+  bool strict = false;
 
   void execute() const {
     auto c = call.read_operator();
@@ -93,7 +95,9 @@ struct write_arguments {
     manifest["offset"] = words.offset ? json(*words.offset) : json(nullptr);
     manifest["dtype"] = words.dtype.empty() ? "f32" : words.dtype;
     manifest["probes"] = json::array();
-    for (probe_inputs const& probe : probes) manifest["probes"].push_back(write_probe(probe, c, stored));
+    for (probe_inputs const& probe : probes)
+      if (strict || testing::contract_of_probe(probe.name).empty())
+        manifest["probes"].push_back(write_probe(probe, c, stored));
     write_text("--to", (fs::path(folder) / "manifest.json").string(), manifest.dump(2) + "\n");
     std::cout << "For each of these folders: run the kernel on its inputs and put out.npy there"
               << (c.of->has_lse ? " (and lse.npy, if it has one)" : "")
@@ -178,7 +182,9 @@ struct judge_arguments {
       }
       report["probes"].push_back(std::move(entry));
       if (json_file != "-") {
-        std::cout << testing::name_of(j.decision()) << "  " << probe.at("name").get<std::string>() << "\n";
+        std::string const name = probe.at("name"), contract = testing::contract_of_probe(name);
+        std::cout << testing::name_of(j.decision()) << "  " << name << "\n";
+        if (!contract.empty()) std::cout << "      contract of --strict: " << contract << "\n";
         for (auto const& [what, one] : j.reports)
           for (auto const& reason : one.reasons) std::cout << "      " << what << ": " << reason << "\n";
         for (auto const& hint : j.hints) std::cout << "      hint: " << hint << "\n";
@@ -298,6 +304,7 @@ void add_probes(CLI::App& program, exit_status& status) {
   write->add_option("--position-width", w->extents.position_width, "Dp (default: D)")->group("Extents");
   extent("--axes", w->extents.axes, "A, of spatial priors");
   write->add_option("--seed", w->seed, "Of the random numbers")->capture_default_str();
+  write->add_flag("--strict", w->strict, "Also probes of what kernels need not promise: NaN that no query sees");
   write->footer(
       "Example:\n"
       "  attune probes write softmax --mask causal --heads 8 --key-heads 2 --value-heads 2 --width 128 --dtype bf16 "

@@ -103,7 +103,7 @@ std::vector<probe_inputs> probes(problem const& p, testing::problem_extents cons
         masks.push_back(mask_of({e.batch, e.heads, e.queries, e.keys}, offset));
         return detail::operator_of(Recipe, p, {masks.back().view, offset});
       },
-      extents, seed);
+      extents, seed, true);
   std::vector<probe_inputs> all;
   for (auto const& one : pack) {
     auto const numbers_of = [](testing::detail::drawn_tensor const& x) { return numbers{x.extents, x.doubles, {}}; };

@@ -90,6 +90,7 @@ struct precision {
   storage arithmetic = storage::fp32;  ///< of everything else; lse and ground weight are stored in it
   storage weights = storage::fp32;     ///< of the probabilities, when they are multiplied with the values
   double rounding = 1;                 ///< the error of an operation, in roundings of `arithmetic`
+  double lse_roundings = 0;            ///< of an lse by which rows are normalized or merged; 0: by sums alone
 
   constexpr precision() = default;
   /// The usual formats for an output of this type: fp64 is computed in fp64, everything else in fp32.

@@ -19,6 +19,7 @@
 #include <attune/certify/factor_bend.hpp>
 #include <attune/certify/number_format.hpp>
 #include <attune/certify/rounded.hpp>
+#include <attune/certify/row/lse_error.hpp>
 #include <attune/certify/row/row_reader.hpp>
 #include <attune/certify/row/row_values.hpp>
 #include <attune/certify/row_error.hpp>
@@ -55,7 +56,8 @@ class row_bounds : row_reader<Op> {
     base::read_values(loose);
     weighed_ = attune::detail::weigh<normalizer>(f.normalizer, seen_, exact.visible);
     out_error_.assign(width, {});
-    lse_error_ = ground_error_ = {};
+    by_lse_.begin(how_, Op::has_lse ? weighed_.lse : math::infinity<double>());
+    lse_error_ = {0, by_lse_.of_row()}, ground_error_ = {};
     per_mass_ = weight_per_mass<normalizer>(f.normalizer, seen_, weighed_, exact.visible);
     spread_.assign(width, 0);
     squares_.assign(width, 0);
@@ -98,8 +100,8 @@ class row_bounds : row_reader<Op> {
     };
     std::vector<mass_change>& changes = changes_;
     changes.clear();
-    double relative = 0;
     bool finite_changes = true;
+    double relative = 0;
     for (std::size_t n = 0; n < n_keys; ++n) {
       double const a = seen_.logits[n], x = std::isfinite(a) ? delta_[n] : 0;
       mass_change c{};
@@ -149,6 +151,7 @@ class row_bounds : row_reader<Op> {
       sums_.add_terms<true>(values_, weighed_.weights, done.share.value, A == 0);
     else
       sums_.add_terms<false>(values_, weighed_.weights, done.share.value, A == 0);
+    by_lse_.see(values_, weighed_.weights, sums_.terms);
     std::vector<double> by_e(values_.stride(), 0), by_g(values_.stride(), 0), slopes(2 * width);
     for (std::size_t d = 0; d < width; ++d) {
       auto const moved = [&](int k) {  // S is A sum e v: the derivative of A relative to A
@@ -180,6 +183,7 @@ class row_bounds : row_reader<Op> {
                       (is.uniform_share ? weighed(done.share.value, plain) : 0));
       to.add(gates + eps_ * (weighed(S, A == 0 ? 0 : done.value_factor.total() / std::fabs(A)) + 2 * size +
                              weighed(P, done.share.total()) + weighed(plain, 2 * done.share.value)));
+      to.worst += by_lse_.worst(d, magnitude(S) + weighed(v0, done.ground_weight.value));
       if (bent != 0) to.add(weighed(bent, A == 0 ? 0 : S / A));
       if constexpr (Op::uses(field::v0))
         to.add(eps_ * (weighed(v0, done.ground_weight.total()) + 2 * weighed(v0, done.ground_weight.value)));
@@ -333,7 +337,7 @@ class row_bounds : row_reader<Op> {
       if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground;
       double const lost = weighed(plain, loss.of_mass) + weighed(magnitude(sum) + 3 * magnitude(ground), loss.of_sum);
       double worst = own * out_error_[x].worst + lost, walk = own * out_error_[x].walk + lost, rough = 0, scatter = 0,
-             shared = 0;
+             shared = 0, of_lse = by_lse_.scatter(x);
       if (coarse) {
         // Rounded before or after the division, in the numerator alone or in the sum. Equal weights round alike.
         double const tiny = weights.step / 2 * plain;
@@ -351,7 +355,7 @@ class row_bounds : row_reader<Op> {
                      extra = own * weighed(r.value, eps_ * (gate.total() + 2 * factor) + flushed_below(number));
         worst = worst * factor + extra;
         walk = walk * factor + extra;
-        for (double* part : {&rough, &scatter, &shared}) *part *= factor;
+        for (double* part : {&rough, &scatter, &shared, &of_lse}) *part *= factor;
         r.value *= attune::detail::output_factor<double>(in_, p_, f, b_, h_, i_, d);
       }
       double const all = worst + rough + 16 * number.least;
@@ -361,23 +365,23 @@ class row_bounds : row_reader<Op> {
       r.bound = all + (narrow ? stored : 0);
       r.drift = walk + shared + 16 * number.least;
       // Over a binade the spacing halves: a rounding error has a standard deviation of at most unit |x| / sqrt 3.
-      r.scatter = std::hypot(scatter, narrow ? stored : 0) / std::sqrt(3.);
+      r.scatter = std::hypot(std::hypot(scatter, narrow ? stored : 0) / std::sqrt(3.), of_lse);
       if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
       if (magnitude(r.value) + r.bound > out_format.largest) r.bound = math::infinity<double>();
       to.out.push_back(r);
     }
-    auto const number_of_row = [&](double x, row_error const& e) {
+    auto const number_of_row = [&](double x, row_error const& e, double deviation) {
       double const tiny = 16 * number.least + 2 * loss.of_sum;
-      return std::isfinite(x) ? bounded_number{x, own * e.worst + tiny, own * e.walk + tiny, 0}
+      return std::isfinite(x) ? bounded_number{x, own * e.worst + tiny, own * e.walk + tiny, deviation}
                               : bounded_number{x, 0, 0, 0};
     };
     if constexpr (Op::has_lse) {
       double const lse =
           weighed_.lse == -math::infinity<double>() ? weighed_.lse : weighed_.lse + loose.logit_shift.value;
-      to.lse.push_back(number_of_row(lse, lse_error_));
+      to.lse.push_back(number_of_row(lse, lse_error_, by_lse_.deviation()));
     }
     if constexpr (Op::has_ground_weight)
-      to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_));
+      to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_, 0));
   }
 
   attune::detail::weighed_row<double> weighed_;
@@ -390,6 +394,7 @@ class row_bounds : row_reader<Op> {
   std::vector<double> spread_;   ///< sum |w v|
   std::vector<double> squares_;  ///< sum (w v)^2
   equal_weights equals_;
+  lse_errors by_lse_;
 };
 
 }  // namespace attune::certify::detail

@@ -250,7 +250,8 @@ typedef struct attune_verdict {
   void (*receive)(char const* at); /**< is called once, with the report as JSON */
 } attune_verdict;
 
-/** Inputs with power: testing/probes.hpp. Fields of the call are not read. */
+/** Inputs with power: testing/probes.hpp, also of contracts that kernels need not promise. Fields of the call are not
+    read. */
 typedef struct attune_probes {
   int64_t batch, heads, key_heads, value_heads, queries, keys, axes;
   int64_t width, value_width, gate_width, position_width; /**< but for `width`, 0: as `width` */

@@ -73,7 +73,7 @@ class gradient_judge {
           std::vector<int> ids;
           call_.parts.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
           call_.seen.begin_row(std::move(ids),
-                                {row / (e.position * e.head), row / e.position % e.head, row % e.position, 0});
+                               {row / (e.position * e.head), row / e.position % e.head, row % e.position, 0});
         }
         call_.seen.add(x.values[n], bounds[n], tensor, accumulation(name), call_.together(name, n));
       }

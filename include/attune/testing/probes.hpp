@@ -18,6 +18,7 @@
 
 #include <attune/exec/problem.hpp>
 #include <attune/exec/reference/any_tensor.hpp>
+#include <attune/testing/drawn/probe_contract.hpp>
 #include <attune/testing/drawn_problem.hpp>
 
 namespace attune::testing {
@@ -110,9 +111,10 @@ bool move_logits(Op const& op, drawn_problem<Op>& p, double size) {
 
 /// Probes for the operators that `op_of(extents)` makes at about these extents, so that masks and parameters that are
 /// arrays can follow the lengths. A user's kernel can run on these inputs without changes.
+/// strict: also the probes of contract_of_probe().
 /// Errors: none. A probe is skipped if op_of or the operator rejects its extents with an attune::error.
 template <class OpOf>
-auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t seed = 1) {
+auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t seed = 1, bool strict = false) {
   using Op = std::remove_cvref_t<decltype(op_of(e))>;
   std::vector<std::unique_ptr<probe<Op>>> all;
   detail::normal_numbers random(seed);
@@ -127,7 +129,7 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
     } catch (error const&) {
       return;
     }
-    all.push_back(std::move(p));
+    if (strict || contract_of_probe(name).empty()) all.push_back(std::move(p));
   };
   auto const as_drawn = [](auto const&, auto&) { return true; };
   auto const scaled = [](double factor) {
@@ -174,8 +176,9 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
 
 /// Probes for one operator. Lengths change only where its mask and parameters allow it.
 template <class Op>
-std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents const& e, std::uint64_t seed = 1) {
-  return probe_pack_of([&](problem_extents const&) -> Op const& { return op; }, e, seed);
+std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents const& e, std::uint64_t seed = 1,
+                                                   bool strict = false) {
+  return probe_pack_of([&](problem_extents const&) -> Op const& { return op; }, e, seed, strict);
 }
 
 }  // namespace attune::testing

@@ -29,6 +29,7 @@ struct verdict_options {
   index_t rows = 256;                      ///< rows for projections, drawn in every head; all elements are compared
   std::uint64_t seed = 1;                  ///< of the drawn rows
   index_t page = 0;                        ///< keys of a page of the cache: a FAIL then looks for stale pages
+  double lse_roundings = 8;                ///< of an lse by which a kernel may normalize `out`; 0: it divides by sums
   bool proved_only = false;                ///< FAIL only where an element is outside its certified bound
   std::vector<demanded> must_detect = {};  ///< a verdict that could not notice one of these is undecidable
 };

@@ -21,6 +21,8 @@ from ._presets import operator_of
 from ._verdict import _demanded, is_torch_type, type_named, verdict
 
 _EXTENTS = "batch heads key_heads value_heads queries keys axes width value_width gate_width position_width".split()
+# Promises that probes need and kernels need not make: such a probe is left out unless the caller is strict.
+_CONTRACTS = {"hidden NaN": "NaN in keys and values that no query sees never reaches a result"}
 _PROBES = _abi.Layout("probes").packer(" ".join([*_EXTENTS, "seed receive"]))
 
 
@@ -115,6 +117,7 @@ def probes(
     layout="bhld",
     arrays=None,
     device=None,
+    strict=False,
     **named,
 ):
     """Inputs with power, as a list of Probe: random numbers hide a dropped sink among many keys; these do not.
@@ -127,6 +130,8 @@ def probes(
     key_heads. Some probes have other lengths. Those that mask and parameters do not fit are left out.
     dtype: of the kernel, float32 by default; a type of NumPy makes NumPy arrays, everything else tensors of torch, on
     `device`. arrays: "torch" or "numpy" says so. Equal seeds give equal probes.
+    strict: also the probe "hidden NaN", for kernels that promise that NaN in keys and values that no query sees never
+    reaches a result.
     """
     operator = operator_of(op)
     key_heads = heads if key_heads is None else key_heads
@@ -159,6 +164,8 @@ def probes(
     memory = _PROBES.pack(*extents.values(), seed, ctypes.cast(function, ctypes.c_void_p).value)
     blank = _blank_call(operator, mask, offset, named)
     operator._companions.run("probes")(blank.address, memory)
+    if not strict:
+        found = {name: one for name, one in found.items() if name not in _CONTRACTS}
     if not found:
         raise wrong("probes", "no probe that fits", "a mask and parameters that fit batch, heads, queries and keys")
     return list(found.values())
@@ -203,7 +210,8 @@ def assert_attention(
     dict with out, lse, ground_weight. What it returns is judged.
     gradients: also judge dq, dk, dv, which torch computes from a random dout. Needs tensors of torch.
     must_detect: defects that at least one probe must be able to show, as in attune.verdict.
-    seeds: of the probes. weights, arithmetic: as in attune.verdict. Other arguments are those of attune.testing.probes.
+    seeds: of the probes. weights, arithmetic: as in attune.verdict. Other arguments are those of attune.testing.probes:
+    strict=True judges what kernels need not promise, too.
 
     The first line of the AssertionError says what is wrong: "behaves as if kernel.scale were -0.77 % ...". Returns the
     verdicts, by probes.
@@ -305,6 +313,8 @@ def _results(kernel, probe, gradients):
 def _words(probe, one):
     lines = [one.reasons[0]]
     lines.append(f"  on the probe {probe.name!r}, seed {probe.seed}, which reveals {probe.reveals}")
+    if probe.name in _CONTRACTS:
+        lines.append(f"  contract of strict=True: {_CONTRACTS[probe.name]}")
     lines.append(f"  meant to be {probe.operator.name}, judged as {one.stored}:")
     return "\n".join(lines + ["  " + line for line in str(one).split("\n")])
 

@@ -175,14 +175,19 @@ TEST_CASE("probes: every one passes a correct kernel; hidden NaN is there only w
   problem_extents small = usual;
   small.queries = 9, small.keys = 20;
   auto const pack = testing::probe_pack(op, small);
-  CHECK(pack.size() == 15);  // a causal mask aligned bottom-right hides no key from everybody
+  CHECK(pack.size() == 15);
+  CHECK(testing::probe_pack(op, small, 1, true).size() ==
+        15);  // a causal mask aligned bottom-right hides no key from everybody
   for (auto const& probe : pack) {
     judged const j = judge(probe->problem, {}, storage::bf16, precision(storage::bf16), true);
     INFO(probe->name << '\n' << printed(j.report));
     CHECK(j.report.decision == judgement::pass);
   }
-  small.offset = 2;  // keys 11 to 19 are nobody's
-  auto const hidden = testing::probe_pack(op, small);
+  small.offset = 2;                                    // keys 11 to 19 are nobody's
+  CHECK(testing::probe_pack(op, small).size() == 15);  // kernels need not promise it
+  CHECK(testing::contract_of_probe("random").empty());
+  CHECK(testing::contract_of_probe("hidden NaN").find("no query sees") != std::string::npos);
+  auto const hidden = testing::probe_pack(op, small, 1, true);
   CHECK(hidden.size() == 16);
   for (auto const& probe : hidden) {
     CHECK(std::isnan(probe->problem.of(field::v).floats.back()) == (probe->name == "hidden NaN"));

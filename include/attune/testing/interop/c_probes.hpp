@@ -26,7 +26,7 @@ int run_probes(attune_call const* c, void const* more, attune_text text) {
     e.queries = of.queries, e.keys = of.keys, e.axes = of.axes, e.width = of.width, e.value_width = of.value_width;
     e.gate_width = of.gate_width, e.position_width = of.position_width;
     if (c->has_offset) e.offset = index_t(c->offset);
-    for (auto const& one : testing::probe_pack(call.op, e, std::uint64_t(of.seed))) {
+    for (auto const& one : testing::probe_pack(call.op, e, std::uint64_t(of.seed), true)) {
       auto const send = [&](char const* name, testing::detail::drawn_tensor const& x) {
         strides const s = strides::dense(x.extents);
         attune_tensor const as_c{const_cast<double*>(x.doubles.data()),

@@ -56,7 +56,9 @@ inline bool better_than_chance(finding const& f, double candidates, projections 
 template <class Within>
 void by_narrow_arithmetic(verdict_report& report, precision const& how, double gate, Within const& within) {
   if (how.arithmetic != storage::fp64 || !any_outside(report)) return;
-  if (!within(precision(storage::fp64, storage::fp32, storage::fp32))) return;
+  precision narrow(storage::fp64, storage::fp32, storage::fp32);
+  narrow.lse_roundings = how.lse_roundings;
+  if (!within(narrow)) return;
   finding f;
   f.name = "computed in fp32";
   f.share = f.estimate = 1;

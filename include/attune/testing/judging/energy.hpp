@@ -17,6 +17,7 @@
 #include <attune/core/tensor.hpp>
 #include <attune/testing/judging/evidence/wrong_part.hpp>
 #include <attune/testing/judging/regions.hpp>
+#include <attune/testing/judging/row_factor.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
 
@@ -47,11 +48,11 @@ struct row_energy {
 };
 /// The energy of the row of `features` numbers from `first` on, without numbers that cannot be used. common: samples of
 /// an error that rows share, each with this output's numbers from `first_common` on. each(n, sigma): for every number
-/// that counts.
+/// that counts. factor: the deviation of a factor of the row (row_factor.hpp).
 template <class Each>
 row_energy energy_of_row(std::vector<double> const& got, std::vector<bounded_number> const& wanted, std::size_t first,
                          index_t features, double accumulation, std::vector<std::vector<double>> const& common,
-                         std::size_t first_common, Each const& each) {
+                         std::size_t first_common, Each const& each, double factor = 0) {
   auto const sigma_at = [&](std::size_t at) {
     double shared = 0;
     for (auto const& sample : common) shared += sample[first_common + at] * sample[first_common + at];
@@ -63,6 +64,7 @@ row_energy energy_of_row(std::vector<double> const& got, std::vector<bounded_num
   double floor = 0;
   for (std::size_t n = first; n < last; ++n) floor = std::fmax(floor, 1e-3 * sigma_at(n));
   row_energy to;
+  factor_fit fit;
   for (std::size_t n = first; n < last; ++n) {
     bounded_number const& x = wanted[n];
     if (!std::isfinite(got[n]) || !std::isfinite(x.value) || !std::isfinite(x.bound)) continue;
@@ -70,14 +72,16 @@ row_energy energy_of_row(std::vector<double> const& got, std::vector<bounded_num
     if (!(sigma > 0)) continue;
     to.square += r * r / (sigma * sigma);
     to.count += 1;
+    fit.add(r / sigma, x.value / sigma);
     each(n, sigma);
   }
+  to.square = std::fmax(0, to.square - fit.explained(factor));
   return to;
 }
 /// Without common errors.
 inline row_energy energy_of_row(std::vector<double> const& got, std::vector<bounded_number> const& wanted,
-                                std::size_t first, index_t features, double accumulation) {
-  return energy_of_row(got, wanted, first, features, accumulation, {}, 0, [](std::size_t, double) {});
+                                std::size_t first, index_t features, double accumulation, double factor = 0) {
+  return energy_of_row(got, wanted, first, features, accumulation, {}, 0, [](std::size_t, double) {}, factor);
 }
 
 /// The energies of one output, (batch, head, position, feature).
@@ -92,7 +96,8 @@ class energies {
   /// Adds all rows: for each, the mean of (residual / sigma)^2. Rows without usable elements are left out.
   /// common: samples of an error that rows share, each with this output's numbers from `first` on.
   void add(int tensor, std::vector<double> const& got, std::vector<bounded_number> const& wanted, double accumulation,
-           std::vector<std::vector<double>> const& common = {}, std::size_t first = 0) {
+           std::vector<std::vector<double>> const& common = {}, std::size_t first = 0,
+           row_factors const& factors = {}) {
     shape const& e = extents_;
     tensor_ = tensor;
     got_ = &got, wanted_ = &wanted, accumulation_ = accumulation;
@@ -102,11 +107,12 @@ class energies {
     std::vector<double> of_row(common.size());
     for (index_t row = 0; row < e.batch * e.head * e.position; ++row) {
       std::fill(of_row.begin(), of_row.end(), 0);
+      auto const each = [&](std::size_t n, double sigma) {
+        for (std::size_t k = 0; k < common.size(); ++k)
+          of_row[k] += common[k][first + n] * common[k][first + n] / (sigma * sigma);
+      };
       row_energy const x = energy_of_row(got, wanted, std::size_t(row * e.feature), e.feature, accumulation, common,
-                                         first, [&](std::size_t n, double sigma) {
-                                           for (std::size_t k = 0; k < common.size(); ++k)
-                                             of_row[k] += common[k][first + n] * common[k][first + n] / (sigma * sigma);
-                                         });
+                                         first, each, factors.deviation(row));
       if (x.count == 0 || is_dead(row)) continue;
       of_row_[std::size_t(row)] = float(x.mean());
       ids.clear();

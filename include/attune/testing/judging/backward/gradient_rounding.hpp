@@ -92,7 +92,7 @@ void by_rounded_sums(gradient_call<Op>& call) {
   auto const partial = [&](gradient_name const& x, std::size_t n) {
     return std::hypot(call.bounds.at(x).numbers[n].value, spread(call, x, n));
   };
-    double const least = unit_of(storage::fp16) / 8,
+  double const least = unit_of(storage::fp16) / 8,
                most = most_roundings(double((std::max)(call.p.keys, call.p.heads * call.p.queries))) *
                       unit_of(storage::bf16);
   for (auto const& [by, unused] : call.given.all())

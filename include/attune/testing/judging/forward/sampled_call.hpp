@@ -41,6 +41,7 @@ struct sampled_call {
   problem_shape const& p;
   altered_rows<Op> rows;
   double accumulation;
+  row_factors factors;
   regions parts;
   std::vector<sampled_row> sampled;
   projections seen;
@@ -49,7 +50,7 @@ struct sampled_call {
   sampled_call(Op const& of, inputs<Op, any_tensor> const& from, candidate const& result, verdict_options const& by)
       : op(of), in(from), given(result), how(by), formats(formats_of(result, by)),
         bounds(error_bound(of, from, formats)), p(bounds.extents), rows(op, in, p),
-        accumulation(accumulation_of(formats.arithmetic)), seen(by.gate, parts) {
+        accumulation(accumulation_of(formats.arithmetic)), factors(bounds.lse, formats), seen(by.gate, parts) {
     shape const wanted{p.batch, p.heads, p.queries, p.value_width};
     if (!(given.extents() == wanted))
       throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
@@ -62,6 +63,7 @@ struct sampled_call {
   static precision formats_of(candidate const& given, verdict_options const& how) {
     precision p = how.how.value_or(precision(given.stored()));
     p.out = given.stored();
+    p.lse_roundings = how.lse_roundings;
     return p;
   }
 
@@ -88,12 +90,13 @@ struct sampled_call {
     worst_element all = compared(output, {p.batch, p.heads, p.queries, width}, got, wanted);
     shape const extents{p.batch, p.heads, p.queries, width};
     energies energy(output, parts, how.gate, extents);
-    energy.add(0, got, wanted, accumulation);
+    bool const of_out = wanted.data() == bounds.out.data();
+    energy.add(0, got, wanted, accumulation, {}, 0, of_out ? factors : row_factors());
     report.energies.push_back(energy.excess());
-        seen.shows(report.energies.back(), tag_of(output));
+    seen.shows(report.energies.back(), tag_of(output));
     if (report.energies.back().used > 1) seen.must_explain(tag_of(output), output);
     report.false_alarms += energy.false_alarms();
-    if (wanted.data() == bounds.out.data())
+    if (of_out)
       for (std::size_t n = 0; n < all.ratios.size(); ++n) {
         index_t const row = index_t(n) / width;
         auto const note = [&](std::vector<double>& to, index_t i) {
@@ -124,11 +127,12 @@ struct sampled_call {
       index_t const row = head * p.queries + i;
       std::vector<int> ids;
       parts.of(0, head / p.heads, head % p.heads, i, ids);
-            seen.begin_row(std::move(ids), {head / p.heads, head % p.heads, i, 0});
+      seen.begin_row(std::move(ids), {head / p.heads, head % p.heads, i, 0});
       double const shared = features_per_error(sampled.back());
       for (index_t d = 0; d < p.value_width; ++d) {
         std::size_t const at = std::size_t(row * p.value_width + d);
-        seen.add(given.out()[at], bounds.out[at], 0, 1. / 3, together(bounds.out[at], shared, formats.out));
+        seen.add(given.out()[at], factors.with_factor(bounds.out[at], row, p.value_width), 0, 1. / 3,
+                 together(bounds.out[at], shared, formats.out));
       }
       if (!given.lse().empty()) seen.add(given.lse()[std::size_t(row)], bounds.lse[std::size_t(row)], 1);
       if (!given.ground_weight().empty())

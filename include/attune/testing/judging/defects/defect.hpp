@@ -3,8 +3,8 @@
 //
 //   known_defect{"mask ignored", look::mask, {.all_keys = true}, if_::masked}
 //
-// A mistake that a verdict knows: its name in reports, where to look for it, the change that it makes to a row, and when
-// it changes anything.
+// A mistake that a verdict knows: its name in reports, where to look for it, the change that it makes to a row, and
+// when it changes anything.
 #pragma once
 
 #include <array>

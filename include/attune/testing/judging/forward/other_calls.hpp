@@ -162,7 +162,7 @@ void add_other_bias(suspicions<Op>& all, sampled_call<Op> const& call) {
              });
   }
 }
-/// Scales of quantized k and v that are exchanged: logits times 1 + x, out divided by 1 + x. `of`: the rows that tell x.
+/// Exchanged scales of quantized k and v: logits times 1 + x, out divided by 1 + x. `of`: the rows that tell x.
 template <class Op>
 void add_exchanged_scales(suspicions<Op>& all, sampled_call<Op> const& call, std::vector<std::size_t> const& of) {
   finding scale;

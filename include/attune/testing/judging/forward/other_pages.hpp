@@ -92,7 +92,7 @@ void by_pages(sampled_call<Op>& call) {
   }
 }
 
-/// Tiles of k, of v, or of both that are read as their neighbors: stale tiles of shared memory, pages that are exchanged.
+/// Tiles of k, of v, or of both that are read as their neighbors: stale tiles of shared memory, exchanged pages.
 template <class Op>
 void add_other_tiles(suspicions<Op>& all, sampled_call<Op> const& call) {
   if constexpr (Op::uses(field::k)) {

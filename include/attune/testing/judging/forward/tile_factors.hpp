@@ -20,8 +20,8 @@
 
 namespace attune::testing::detail {
 
-/// Fits out = sum over the tiles of f_t (sum of w v over the keys of tile t), with other f_t in each row. Needs twice as
-/// many features as tiles.
+/// Fits out = sum over the tiles of f_t (sum of w v over the keys of tile t), with other f_t in each row. Needs twice
+/// as many features as tiles.
 /// Complexity: O(rows Dv (Lk + tiles^2)) for each of seven tiles.
 template <class Op>
 void by_tile_factors(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
@@ -59,7 +59,7 @@ void by_tile_factors(sampled_call<Op>& call, std::vector<std::size_t> const& of)
           along[at] = fitted(d) - row.out[std::size_t(d)];
           left += call.seen.left(at, along[at]), all += call.seen.left(at, 0);
         }
-        // lse is judged by itself: what is right for out says nothing of it.
+        // These factors say nothing of the lse.
         for (std::size_t k = std::size_t(width); k < call.step(); ++k)
           along[n * call.step() + k] = call.seen.residual(n * call.step() + k);
       }

@@ -73,7 +73,7 @@ TEST_CASE("one wrong element: its place, what is excluded, and no name") {
   CHECK(r.cause() == nullptr);
   CHECK(r.reasons.at(0) == "wrong only in head 5, query 70, feature 9 (1 element); no known defect explains it");
   CHECK(says(r, "excluded: "));
-  CHECK(std::find(r.excluded.begin(), r.excluded.end(), "mask") != r.excluded.end());
+  CHECK(std::find(r.excluded.begin(), r.excluded.end(), "order of axes") != r.excluded.end());
   CHECK(std::find(r.excluded.begin(), r.excluded.end(), "heads") != r.excluded.end());
   CHECK(says(r, "out[batch 0, head 5, query 70, feature 9] = "));
 }

@@ -58,8 +58,8 @@ def test_run_has_the_numbers_of_a_call(files, capsys):
 @pytest.mark.parametrize(
     "text, mask",
     [
-        ("window=1", masks.window(1, 1)),
-        ("causal_window=2", masks.window(1, 0)),
+        ("window=1:2", masks.window(1, 2)),
+        ("window=-1:0", masks.causal()),
         ("prefix=3", masks.prefix(3)),
         ("sink_window=1:2", masks.sink_window(1, 2)),
         ("padding=5", masks.padding([5])),
@@ -175,7 +175,9 @@ def test_usage_is_status_2(files, capsys):
         (f"run softmax {call} mask= out=o.npy", "'mask='"),
         (f"run softmax {call} mask=causl out=o.npy", "mask has the value 'causl'", "window=..."),
         (f"run softmax {call} mask=window out=o.npy", "mask has the value 'window'"),
-        (f"run softmax {call} mask=window=x out=o.npy", "mask=window has the value 'x'; expected a whole number"),
+        (f"run softmax {call} mask=window=x:0 out=o.npy", "mask=window has the value 'x'; expected a whole number"),
+        (f"run softmax {call} mask=window=1 out=o.npy", "expected window=LEFT:RIGHT"),
+        (f"run softmax {call} mask=causal_window=9 out=o.npy", "expected window=8:0, which are 9 keys"),
         (f"run softmax {call} mask=sink_window=4 out=o.npy", "sink_window=SINKS:WIDTH"),
         (f"run softmax {call} offset=1.5 out=o.npy", "offset has the value '1.5'"),
         (f"vjp softmax {call} dout=dout.npy", "no output; expected out=FILE.npz"),
@@ -201,8 +203,7 @@ def test_a_refusal_is_status_1_and_writes_nothing(files, capsys, tmp_path):
         ("q=q.npy k=k.npy", "v has no value"),
         ("q=q.npy k=v.npy v=v.npy", "k has", "5"),
         ("q=q.npy k=k.npy v=v.npy mask=prefix=-1", "length has the value -1"),
-        ("q=q.npy k=k.npy v=v.npy mask=window=-1", "mask=window has the value -1; expected at least 0"),
-        ("q=q.npy k=k.npy v=v.npy mask=causal_window=0", "mask=causal_window has the value 0; expected at least 1"),
+        ("q=q.npy k=k.npy v=v.npy mask=window=-2:0", "left"),
         ("q=q.npy k=k.npy v=v.npy scale=1,2,3", "scale"),
         ("q=q.npy k=k.npy v=v.npy layout=hbld", "layout has the value 'hbld'"),
     ):

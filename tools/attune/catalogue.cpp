@@ -36,7 +36,7 @@ preset described(recipe<Make> const& from, std::string call, std::vector<std::st
   };
   std::map<std::string, long> asked;
   [[maybe_unused]] auto const op = cooked(
-      from, constants{nullptr, &asked}, {},
+      from, constants{nullptr, &asked, nullptr, &p.arrays}, {},
       [&](std::string const& path, auto const& listed, parameter& x) {
         std::string const name = name_of_path(path, listed.name);
         auto const same =
@@ -80,7 +80,7 @@ std::vector<preset> made() {
   return {
 #define ATTUNE_DESCRIBED(name, call, policies, names, ...) \
   described(recipes::name, function_of(call), split(policies), split_names(names)),
-      ATTUNE_PRESETS(ATTUNE_DESCRIBED)
+      ATTUNE_PRESETS(ATTUNE_DESCRIBED) ATTUNE_MORE(ATTUNE_DESCRIBED)
 #undef ATTUNE_DESCRIBED
   };
 }

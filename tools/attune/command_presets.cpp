@@ -41,7 +41,7 @@ void explain(preset const& p) {
   for (field f : p.inputs)
     std::cout << "  " << padded(option_of(name_of(f)), 26) << shape_of(f)
               << (f == field::v0 ? ", zeros if it is not given" : "") << "\n";
-  if (!p.parameters.empty() || !p.tables.empty() || !p.constants.empty())
+  if (!p.parameters.empty() || !p.tables.empty() || !p.constants.empty() || !p.arrays.empty())
     std::cout << "\nParameters (--parameter NAME=VALUE)\n";
   for (auto const& e : p.parameters)
     std::cout << "  " << padded(e.name, 26) << e.expected
@@ -52,6 +52,8 @@ void explain(preset const& p) {
                   : t.width == table_width::query   ? "(rows, D)"
                                                     : "(rows)")
               << ", or with (batch, head) in front; required\n";
+  for (auto const& name : p.arrays)
+    std::cout << "  " << padded(name, 26) << "an array (rows, 2 R): R cosines, then R sines; required\n";
   for (auto const& c : p.constants)
     std::cout << "  " << padded(c.name, 26) << "a whole number, default " << c.fallback << "\n";
   std::cout << "\nOutputs\n  " << padded("--out", 26) << "(B, H, Lq, Dv)\n";
@@ -73,6 +75,7 @@ nlohmann::ordered_json as_json(preset const& p) {
     if (!e.fallback.empty()) j["parameters"][e.name]["default"] = e.fallback;
   }
   for (auto const& t : p.tables) j["tables"].push_back(t.name);
+  for (auto const& name : p.arrays) j["arrays"].push_back(name);
   for (auto const& c : p.constants) j["constants"][c.name] = c.fallback;
   j["outputs"].push_back("out");
   if (p.has_lse) j["outputs"].push_back("lse");

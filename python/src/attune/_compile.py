@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Iterable, Optional, Union
 
 from . import _abi, _cache, _diagnosis, _headers
@@ -172,10 +173,17 @@ def _version(cache, words):
     return _cache.remembered(cache, "compiler", _cache.digest(*words, *facts), ask)
 
 
-def _flags(codes, words):
+# What judges need not be fast, but soon. A verdict takes a second or two; -O2 compiles half as long again for it.
+_JUDGES = ("verdict_gradients", "verdict", "probes")  # the longest first
+_OF_JUDGES = ("-DEIGEN_NO_DEBUG", "-DEIGEN_DONT_VECTORIZE")
+
+
+def _flags(codes, words, kind):
     flags = ["-std=c++20", "-march=native", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-pthread"]
     if not any(word.startswith("-O") for word in words):
-        flags.insert(1, "-O2")
+        flags.insert(1, "-O1" if kind in _JUDGES else "-O2")
+    if kind in _JUDGES:
+        flags.extend(_OF_JUDGES)
     return [*flags, "-Wno-psabi", "-Werror=return-type", f"-DATTUNE_C_TYPES={codes}"]
 
 
@@ -270,6 +278,24 @@ class Companions:
         compiler, cache = self._where
         return {"parts": parts, "dtypes": types, "compiler": compiler, "cache": cache and os.fspath(cache)}
 
+    def prepare_judges(self, gradients):
+        """Compiles what judges need, side by side, and says so in one line. What the cache has is not compiled."""
+        kinds = _JUDGES if gradients else _JUDGES[1:]
+        said, lock = [], threading.Lock()
+
+        def say(what, seconds, path):
+            with lock:
+                if not said:
+                    _say(f"judges of {self._source.what('library')}", self._source.seconds(kinds[0]), path)
+                said.append(what)
+
+        def prepare(kind):
+            if (kind, None, (), None) not in self._runs:
+                compiled(self._source, kind, 3, *self._where, say=say)
+
+        with ThreadPoolExecutor(len(kinds)) as pool:
+            list(pool.map(prepare, kinds))
+
     def run(self, kind, code=None, *types, against=None, tool=Host):
         """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.
         types: of its template. against, tool: as in compiled()."""
@@ -284,15 +310,15 @@ class Companions:
         return self._runs[key]
 
 
-def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None, tool=Host):
+def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None, tool=Host, say=None):
     """The path of a library, which is compiled unless the cache has it.
 
     against: a library that it links (MpiLibrary). Its `identity` and its `options()` are part of the key.
-    tool: how it is compiled: Host, or an Nvcc.
+    tool: how it is compiled: Host, or an Nvcc. say: called in front of the compiler; None: _say.
     """
     words, include = tool.words(compiler), get_include()
     folder = _cache.folder(cache)
-    flags = tool.flags(codes, words or [])
+    flags = tool.flags(codes, words or [], kind)
     installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
     headers = _cache.headers(folder, include, installed)
     text = source.of(kind, types)
@@ -316,7 +342,7 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=N
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
                 others = _headers.flags(words, kind)
-                _say(source.what(kind, types), source.seconds(kind), path)
+                (say or _say)(source.what(kind, types), source.seconds(kind), path)
                 _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include], links, tool)
     return path
 

@@ -233,3 +233,15 @@ def test_as_a_program(files):
     assert program() == (0, "o.npy: float32 (1, 2, 4, 5)\n", "")
     status, out, error = program("mask=all")
     assert (status, out) == (2, "") and error.startswith("attune: mask has the value 'all'")
+
+
+def test_verdict_and_probes_are_the_program_of_the_wheel(tmp_path, monkeypatch, capsys):
+    """All words go to the program, --help as well, and its status comes back."""
+    program = tmp_path / "attune"
+    monkeypatch.setattr("attune.__main__._PROGRAM", program)
+    refused(capsys, "verdict softmax --out o.npy", 1, "built without the program of verdict", "ATTUNE_PYTHON_VERDICTS=ON", "attune.verdict")
+    program.write_text('#!/bin/sh\necho "$@" >"$(dirname "$0")/words"\nexit 3\n')
+    program.chmod(0o700)
+    assert main(["verdict", "softmax", "--out", "a b.npy", "--help"]) == 3
+    assert (tmp_path / "words").read_text() == "verdict softmax --out a b.npy --help\n"
+    assert main(["probes", "judge", "pack"]) == 3

@@ -6,6 +6,8 @@
     python -m attune show PRESET                its inputs, parameters and outputs
     python -m attune run PRESET NAME=VALUE...   its outputs
     python -m attune vjp PRESET NAME=VALUE...   its gradients
+    python -m attune verdict PRESET ...         is that kernel right? --help has its options
+    python -m attune probes ...                 inputs that reveal mistakes of kernels
     python -m attune include                    the folder of the headers: g++ -isystem $(python -m attune include)
     python -m attune cmake-dir                  the folder of attuneConfig.cmake: cmake -Dattune_DIR=...
     python -m attune version
@@ -27,12 +29,14 @@ Names of run and vjp:
          out                                    where all gradients go, by name: FILE.npz
          wanted                                 names of the gradients to compute, with commas between
 
-The exit status is 0; 1 if an argument is refused, or a file; 2 if the command is wrong.
+The exit status is 0; 1 if an argument is refused, or a file; 2 if the command is wrong. verdict and probes have
+their own: 0 PASS, 1 FAIL, 2 refused, 3 UNDECIDABLE.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import zipfile
 from typing import Any
@@ -268,11 +272,29 @@ _OF_PACKAGE = {
 }
 
 
+_PROGRAM = _places.NATIVE / "attune"
+_OF_PROGRAM = ("verdict", "probes")
+
+
+def _verdict(words: list[str]) -> int:
+    """Runs the program of verdicts, which is the one of scripts/attune."""
+    if not _PROGRAM.exists():
+        raise Error(
+            f"attune: this package was built without the program of {words[0]}, {_PROGRAM}. Wheels have it, and "
+            f"pip install -C cmake.define.ATTUNE_PYTHON_VERDICTS=ON builds it; in the sources: scripts/attune {words[0]}. "
+            "In Python: attune.verdict"
+        )
+    return subprocess.run([str(_PROGRAM), *words]).returncode
+
+
 def main(words: list[str]) -> int:
     """Runs a command. Returns the exit status."""
+    all_of = (*_OF_PRESET, *_OF_PROGRAM, *_OF_PACKAGE)
     try:
         if not words:
-            raise _Usage(f"no command; expected one of {', '.join((*_OF_PRESET, *_OF_PACKAGE))}, or --help")
+            raise _Usage(f"no command; expected one of {', '.join(all_of)}, or --help")
+        if words[0] in _OF_PROGRAM:
+            return _verdict(words)
         if any(word in ("--help", "-h") for word in words):
             print(__doc__, end="")
         elif words[0] in _OF_PRESET:
@@ -282,7 +304,7 @@ def main(words: list[str]) -> int:
                 raise _Usage(f"{words[0]} takes no arguments, but got {words[1]!r}")
             print(_OF_PACKAGE[words[0]]())
         else:
-            raise _Usage(f"unknown command {words[0]!r}; expected one of {', '.join((*_OF_PRESET, *_OF_PACKAGE))}")
+            raise _Usage(f"unknown command {words[0]!r}; expected one of {', '.join(all_of)}")
     except _Usage as e:
         print(f"attune: {e}", file=sys.stderr)
         return 2

@@ -18,7 +18,7 @@ from typing import Iterable, Optional, Union
 from . import _abi, _cache, _diagnosis, _headers
 from ._errors import CompileError
 from ._operator import Operator
-from ._places import get_include
+from ._places import NATIVE, get_include
 from ._sources import Part, source_of_operator, source_of_parts, source_of_preset
 from .policy import Policy
 
@@ -28,6 +28,7 @@ _TYPES = {"float32": 1, "float64": 2, "bfloat16": 5, "float16": 5}
 # Where the policies of a role are, if not in the namespace of its name.
 _NAMESPACES = {**dict.fromkeys(("term", "score_map"), "kernel"), **dict.fromkeys(("weight_gate", "value_gate", "output_gate"), "gate")}
 _loaded: dict[pathlib.Path, Operator] = {}
+_loaded_companions: dict[tuple[pathlib.Path, str], _abi.Companion] = {}
 _lock = threading.Lock()
 
 
@@ -268,6 +269,11 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
+    def _built(self, kind):
+        """The library that the package was built with, or None."""
+        path = NATIVE / f"judges_{self._source.preset}.so"
+        return path if kind in _JUDGES and self._source.preset and path.exists() else None
+
     def policies(self):
         """What attune.compile was given, each in a line."""
         return [part.shown() for part in self._source.parts]
@@ -290,7 +296,7 @@ class Companions:
                 said.append(what)
 
         def prepare(kind):
-            if (kind, None, (), None) not in self._runs:
+            if (kind, None, (), None) not in self._runs and not self._built(kind):
                 compiled(self._source, kind, 3, *self._where, say=say)
 
         with ThreadPoolExecutor(len(kinds)) as pool:
@@ -302,11 +308,11 @@ class Companions:
         key = kind, code, types, getattr(tool, "architecture", None)
         if key not in self._runs:
             codes = 3 if code is None else _TYPES[_abi.TYPES[code]]
-            path = compiled(self._source, kind, codes, *self._where, types=types, against=against, tool=tool)
+            path = self._built(kind) or compiled(self._source, kind, codes, *self._where, types=types, against=against, tool=tool)
             with _lock:
-                if path not in _loaded:
-                    _loaded[path] = _abi.Companion(path, kind)
-                self._runs[key] = _loaded[path].run
+                if (path, kind) not in _loaded_companions:
+                    _loaded_companions[path, kind] = _abi.Companion(path, kind)
+                self._runs[key] = _loaded_companions[path, kind].run
         return self._runs[key]
 
 

@@ -188,7 +188,8 @@ TEST_CASE("--latent: values are the first features of keys, in pages, too") {
   w.write("k", counted({1, 3, 6}));
   w.write("out", counted({4, 2, 5}));
   auto const with = [&](std::vector<std::string> const& more) {
-    std::vector<std::string> all{"verdict", "softmax", "--q", w.at("q.npy"), "--k", w.at("k.npy"), "--out", w.at("out.npy")};
+    std::vector<std::string> all{"verdict", "softmax",     "--q",   w.at("q.npy"),
+                                 "--k",     w.at("k.npy"), "--out", w.at("out.npy")};
     all.insert(all.end(), more.begin(), more.end());
     return tool_tests::attune(all);
   };

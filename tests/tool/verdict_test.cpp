@@ -103,7 +103,8 @@ TEST_CASE("Narrow numbers in wide files: --dtype says so, a hint asks, and numbe
   io::write_npy(w.at("wide.npy"), filled({2, 3, 4}, 0.375));
   captured const asked = w.judge({}, "wide.npy");
   CHECK(asked.status == 0);
-  CHECK(asked.out.rfind("PASS\n  hint: every number is a bfloat16: if the kernel wrote those, say --dtype bf16\n", 0) == 0);
+  CHECK(asked.out.rfind("PASS\n  hint: every number is a bfloat16: if the kernel wrote those, say --dtype bf16\n", 0) ==
+        0);
   captured const said = w.judge({"--dtype", "bf16"}, "wide.npy");
   CHECK(said.status == 0);
   CHECK(!said.says("hint"));
@@ -161,8 +162,9 @@ TEST_CASE("Reports: JSON with every number, a page with pictures") {
 TEST_CASE("The page of a verdict: what explains the error is open, the rest is folded, the call is in words") {
   workplace const w;
   io::write_npy(w.at("wrong.npy"), filled({2, 3, 4}, 200.3));
-  REQUIRE(w.judge({"--html", w.at("r.html"), "--mask", "window=63:0", "--mask", "sink_window=1:2"}, "wrong.npy")
-              .status == 1);
+  REQUIRE(
+      w.judge({"--html", w.at("r.html"), "--mask", "window=63:0", "--mask", "sink_window=1:2"}, "wrong.npy").status ==
+      1);
   std::string const page = contents(w.at("r.html"));
   auto const at = [&](char const* text) {
     INFO(std::string(text));
@@ -173,7 +175,8 @@ TEST_CASE("The page of a verdict: what explains the error is open, the rest is f
   auto const folded = at("<details><summary>Other parameters and defects (1)</summary>");
   CHECK(at("<tr class=\"noticed\"><td>kernel.scale</td>") < folded);
   CHECK(at("<tr class=\"blind\"><td>K one too large</td>") > folded);
-  at("Mask: window: 63 keys before the query's own, 0 after it; sink window: the first 1 keys, and the last 2 up to the "
+  at("Mask: window: 63 keys before the query's own, 0 after it; sink window: the first 1 keys, and the last 2 up to "
+     "the "
      "query. "
      "No parameters. Offset 2.");
   std::size_t times = 0;

@@ -47,8 +47,8 @@ void share(numbers& x, shape const& out) {
   for (index_t b = 0; b < to.batch; ++b)
     for (index_t h = 0; h < to.head; ++h)
       for (index_t i = 0; i < to.position; ++i) {
-        index_t const row = ((e.batch == 1 ? 0 : b) * e.head + (e.head == 1 ? 0 : h)) * e.position +
-                            (e.position == 1 ? 0 : i);
+        index_t const row =
+            ((e.batch == 1 ? 0 : b) * e.head + (e.head == 1 ? 0 : h)) * e.position + (e.position == 1 ? 0 : i);
         auto const at = x.doubles.begin() + row * e.feature;
         all.insert(all.end(), at, at + e.feature);
       }

@@ -258,9 +258,8 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
     certify::storage stored = storage_of(x.type);
     for (auto const narrow : {certify::storage::bf16, certify::storage::fp16})  // 16-bit results in wider files
       if (stored == certify::storage::fp32 && testing::foreign_to(narrow, x.values.doubles) == nullptr) stored = narrow;
-    bool const same =
-        agree(theirs.outputs.at("out").doubles, x.values.doubles,
-              std::fmax(certify::format_of(stored).unit, certify::format_of(theirs.stored).unit));
+    bool const same = agree(theirs.outputs.at("out").doubles, x.values.doubles,
+                            std::fmax(certify::format_of(stored).unit, certify::format_of(theirs.stored).unit));
     handed_back other;
     other.outputs.emplace("out", std::move(x.values));
     other.stored = stored;

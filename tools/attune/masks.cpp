@@ -79,9 +79,9 @@ part padding_part(std::string const& word, std::string const& value, mask_shape 
 mask::band band_of(std::string const& word, std::string const& value) {
   auto const colon = value.find(':');
   if (colon == std::string::npos)
-    throw usage_error("--mask", word,
-                      "window=LEFT:RIGHT, keys before and after the query's own (window=" + value + ":" + value +
-                          " for a radius)");
+    throw usage_error(
+        "--mask", word,
+        "window=LEFT:RIGHT, keys before and after the query's own (window=" + value + ":" + value + " for a radius)");
   std::string const argument = "--mask " + word;
   auto const width = [&](std::string const& text) {
     index_t const n = integer(argument, text);
@@ -120,7 +120,8 @@ part part_of(std::string const& word, mask_shape const& of) {
 }  // namespace
 
 char const* mask_help() {
-  return "causal, window=LEFT:RIGHT (keys before and after the query's own, -1 for no limit), prefix=LENGTH, sink_window=SINKS:WIDTH, padding=LENGTHS, "
+  return "causal, window=LEFT:RIGHT (keys before and after the query's own, -1 for no limit), prefix=LENGTH, "
+         "sink_window=SINKS:WIDTH, padding=LENGTHS, "
          "documents=IDS.npy, "
          "visible=TABLE.npy";
 }

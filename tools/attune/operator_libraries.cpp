@@ -11,9 +11,7 @@
 
 namespace attune::tool {
 
-std::string library_name(std::string const& preset, entry wanted) {
-  return preset + "_" + entry_names[int(wanted)];
-}
+std::string library_name(std::string const& preset, entry wanted) { return preset + "_" + entry_names[int(wanted)]; }
 
 runner loaded(std::filesystem::path const& folder, std::string const& name, char const* build) {
   if (build != nullptr && *build != 0) {

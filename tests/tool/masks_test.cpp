@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <attune/io/npy.hpp>
+#include <attune/policies/mask/band.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/combine.hpp>
 #include <attune/policies/mask/documents.hpp>

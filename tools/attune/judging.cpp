@@ -57,7 +57,7 @@ bool agree(std::vector<double> const& a, std::vector<double> const& b, double un
 }  // namespace
 
 std::string words_of_reference(testing::verdict_report const& out, testing::verdict_report const& reference,
-                               bool agree) {
+                               bool alike) {
   using testing::judgement;
   if (reference.decision == judgement::undecidable) return "--reference-out is UNDECIDABLE: it tells nothing";
   if (reference.decision == judgement::pass)
@@ -66,7 +66,7 @@ std::string words_of_reference(testing::verdict_report const& out, testing::verd
                : "--reference-out PASSes, too";
   std::string const why = reference.reasons.empty() ? "" : ": " + reference.reasons[0];
   if (out.decision != judgement::fail) return "--reference-out FAILs, and --out does not" + why;
-  return agree ? "--reference-out FAILs, too, and agrees with --out: the call is described wrongly (mask, --offset, "
+  return alike ? "--reference-out FAILs, too, and agrees with --out: the call is described wrongly (mask, --offset, "
                  "scale, a parameter), unless both have the same mistake"
                : "--reference-out FAILs, too, and differs from --out: describe the call so that --reference-out "
                  "PASSes first" +

@@ -52,9 +52,9 @@ struct judged_call {
 /// Reads the call and the results, and judges them. Throws usage_error.
 judged_call judge(call_arguments const& call, result_words const& files, strictness_words const& how);
 
-/// What --reference-out tells: whether the kernel is wrong or the call is described wrongly. agree: out and reference.
+/// What --reference-out tells: whether the kernel is wrong or the call is described wrongly. alike: out and reference.
 std::string words_of_reference(testing::verdict_report const& out, testing::verdict_report const& reference,
-                               bool agree);
+                               bool alike);
 
 /// The text of a report, with the hints below its first line.
 std::string with_hints(testing::verdict_report const& r, std::vector<std::string> const& hints);

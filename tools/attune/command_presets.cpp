@@ -64,7 +64,7 @@ void explain(preset const& p) {
     std::cout << "  " << padded("--threshold", 26) << "(B, H, Lq), the level that logits must pass\n";
 }
 
-nlohmann::ordered_json as_json(preset const& p) {
+nlohmann::ordered_json listed(preset const& p) {
   nlohmann::ordered_json j{{"name", p.name}, {"call", p.call}};
   for (auto const& name : p.policies)
     j["policies"].push_back(
@@ -94,7 +94,7 @@ void add_presets(CLI::App& program, exit_status&) {
   command->callback([json] {
     if (!json->empty()) {
       auto all = nlohmann::ordered_json::array();
-      for (preset const& p : catalogue()) all.push_back(as_json(p));
+      for (preset const& p : catalogue()) all.push_back(listed(p));
       write_report(*json, all);
       return;
     }
@@ -113,7 +113,7 @@ void add_explain(CLI::App& program, exit_status&) {
     if (json->empty())
       explain(p);
     else
-      write_report(*json, as_json(p));
+      write_report(*json, listed(p));
   });
 }
 

@@ -18,6 +18,8 @@ import pytest
 
 import attune
 from attune import _presets
+from attune._compile import Companions
+from attune._sources import source_of_preset
 
 
 @pytest.fixture
@@ -309,3 +311,30 @@ def test_one_line_says_what_is_compiled(own, without_softmax, monkeypatch, capsy
     monkeypatch.setenv("ATTUNE_QUIET", "1")
     own("dot_product{} + alibi{0.5}")
     assert own.count() == 3 and capsys.readouterr() == ("", "")
+
+
+# --- judges -----------------------------------------------------------------------------------------------------------
+
+
+def test_judges_are_compiled_side_by_side_and_said_in_one_line(own, monkeypatch, capsys):
+    monkeypatch.setattr(attune._compile._headers, "flags", lambda words, kind: [])
+    companions = Companions(source_of_preset("softmax", "softmax_attention(m)"), own_compiler(own), own.folder)
+    companions.prepare_judges(gradients=False)
+    said = capsys.readouterr().err
+    assert own.count() == 2
+    assert said.startswith("attune: compiles judges of the preset softmax, once: about ") and said.count("\n") == 1
+    companions.prepare_judges(gradients=True)
+    assert own.count() == 3 and capsys.readouterr().err.count("compiles judges") == 1
+    companions.prepare_judges(gradients=True)
+    assert own.count() == 3 and capsys.readouterr().err == ""
+
+
+def test_judges_that_the_package_has_are_not_compiled(own, monkeypatch, tmp_path):
+    monkeypatch.setattr(attune._compile, "NATIVE", tmp_path)
+    for preset, built in (("softmax", True), ("sink", False)):
+        companions = Companions(source_of_preset(preset, f"{preset}_attention(m)"), own_compiler(own), own.folder)
+        (tmp_path / "judges_softmax.so").touch()
+        assert bool(companions._built("verdict")) == built
+        assert companions._built("reference") is None
+    Companions(source_of_preset("softmax", "softmax_attention(m)"), own_compiler(own), own.folder).prepare_judges(True)
+    assert own.count() == 0

@@ -58,8 +58,8 @@ def test_run_has_the_numbers_of_a_call(files, capsys):
 @pytest.mark.parametrize(
     "text, mask",
     [
-        ("window=1", masks.window(1, 1)),
-        ("causal_window=2", masks.window(1, 0)),
+        ("window=1:2", masks.window(1, 2)),
+        ("window=-1:0", masks.causal()),
         ("prefix=3", masks.prefix(3)),
         ("sink_window=1:2", masks.sink_window(1, 2)),
         ("padding=5", masks.padding([5])),
@@ -175,7 +175,9 @@ def test_usage_is_status_2(files, capsys):
         (f"run softmax {call} mask= out=o.npy", "'mask='"),
         (f"run softmax {call} mask=causl out=o.npy", "mask has the value 'causl'", "window=..."),
         (f"run softmax {call} mask=window out=o.npy", "mask has the value 'window'"),
-        (f"run softmax {call} mask=window=x out=o.npy", "mask=window has the value 'x'; expected a whole number"),
+        (f"run softmax {call} mask=window=x:0 out=o.npy", "mask=window has the value 'x'; expected a whole number"),
+        (f"run softmax {call} mask=window=1 out=o.npy", "expected window=LEFT:RIGHT"),
+        (f"run softmax {call} mask=causal_window=9 out=o.npy", "expected window=8:0, which are 9 keys"),
         (f"run softmax {call} mask=sink_window=4 out=o.npy", "sink_window=SINKS:WIDTH"),
         (f"run softmax {call} offset=1.5 out=o.npy", "offset has the value '1.5'"),
         (f"vjp softmax {call} dout=dout.npy", "no output; expected out=FILE.npz"),
@@ -201,8 +203,7 @@ def test_a_refusal_is_status_1_and_writes_nothing(files, capsys, tmp_path):
         ("q=q.npy k=k.npy", "v has no value"),
         ("q=q.npy k=v.npy v=v.npy", "k has", "5"),
         ("q=q.npy k=k.npy v=v.npy mask=prefix=-1", "length has the value -1"),
-        ("q=q.npy k=k.npy v=v.npy mask=window=-1", "mask=window has the value -1; expected at least 0"),
-        ("q=q.npy k=k.npy v=v.npy mask=causal_window=0", "mask=causal_window has the value 0; expected at least 1"),
+        ("q=q.npy k=k.npy v=v.npy mask=window=-2:0", "left"),
         ("q=q.npy k=k.npy v=v.npy scale=1,2,3", "scale"),
         ("q=q.npy k=k.npy v=v.npy layout=hbld", "layout has the value 'hbld'"),
     ):
@@ -232,3 +233,15 @@ def test_as_a_program(files):
     assert program() == (0, "o.npy: float32 (1, 2, 4, 5)\n", "")
     status, out, error = program("mask=all")
     assert (status, out) == (2, "") and error.startswith("attune: mask has the value 'all'")
+
+
+def test_verdict_and_probes_are_the_program_of_the_wheel(tmp_path, monkeypatch, capsys):
+    """All words go to the program, --help as well, and its status comes back."""
+    program = tmp_path / "attune"
+    monkeypatch.setattr("attune.__main__._PROGRAM", program)
+    refused(capsys, "verdict softmax --out o.npy", 1, "built without the program of verdict", "ATTUNE_PYTHON_VERDICTS=ON", "attune.verdict")
+    program.write_text('#!/bin/sh\necho "$@" >"$(dirname "$0")/words"\nexit 3\n')
+    program.chmod(0o700)
+    assert main(["verdict", "softmax", "--out", "a b.npy", "--help"]) == 3
+    assert (tmp_path / "words").read_text() == "verdict softmax --out a b.npy --help\n"
+    assert main(["probes", "judge", "pack"]) == 3

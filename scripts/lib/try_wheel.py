@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -49,6 +50,34 @@ def command(*words):
     said = [subprocess.run([*start, *words], stdout=subprocess.PIPE, check=True).stdout for start in ((program,), (sys.executable, "-m", "attune"))]
     assert said[0] == said[1], said
     return said[0].decode().strip()
+
+
+def try_verdicts():
+    """The verdicts that a wheel has: the program, and attune.verdict without a compiler. Returns the program's seconds."""
+    import attune
+    from attune import masks
+
+    rng = np.random.default_rng(3)
+    x = {name: rng.standard_normal((1, 2, n, 16)).astype(np.float32) for name, n in (("q", 24), ("k", 40), ("v", 40))}
+    out = attune.op("softmax")(**x, mask=masks.causal())
+    program = pathlib.Path(sys.executable).with_name("attune")
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: f"{folder}/{name}.npy" for name in (*x, "right", "wrong")}
+        for name, array in (*x.items(), ("right", out), ("wrong", out * np.float32(1.01))):
+            np.save(files[name], array)
+        call = ["verdict", "softmax", "--mask", "causal", *(word for name in x for word in (f"--{name}", files[name]))]
+        start = time.monotonic()
+        for name, decision, status in (("right", "PASS", 0), ("wrong", "FAIL", 1)):
+            done = subprocess.run([program, *call, "--out", files[name]], stdout=subprocess.PIPE, text=True)
+            assert done.stdout.startswith(decision + "\n") and done.returncode == status, done
+        seconds = (time.monotonic() - start) / 2
+    os.environ["ATTUNE_NO_COMPILE"] = "1"
+    try:
+        report = attune.verdict("softmax", **x, mask=masks.causal(), out=out)
+    finally:
+        del os.environ["ATTUNE_NO_COMPILE"]
+    assert report, report
+    return seconds
 
 
 def try_compile(include, compiler):
@@ -98,6 +127,8 @@ def main():
     for name in ("LICENSE", "LICENSE.xsimd", "py.typed", "xsimd.hpp"):
         assert name in files, f"the wheel has no {name}"
 
+    if (here / "_native" / "attune").exists():
+        print(f"  attune verdict softmax: {try_verdicts():.1f} s")
     compiler = os.environ.get("ATTUNE_CXX") or os.environ.get("CXX") or "g++"
     can = shutil.which(compiler.split()[0]) is not None
     print(f"  attune.compile: {try_compile(include, compiler) if can else 'not tried, no compiler is here'}")

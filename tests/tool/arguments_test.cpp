@@ -64,7 +64,7 @@ TEST_CASE("Help and versions are status 0, no command is 2") {
   auto const run_help = tool_tests::attune({"run", "--help"});
   CHECK(run_help.status == 0);
   CHECK(run_help.says("attune run softmax --q q.npy"));
-  CHECK(run_help.says("causal_window=WIDTH"));
+  CHECK(run_help.says("window=LEFT:RIGHT"));
   CHECK(tool_tests::attune({"--version"}).status == 0);
   CHECK(refused(tool_tests::attune({}), "subcommand"));
   CHECK(refused(tool_tests::attune({"walk"}), ""));
@@ -291,4 +291,15 @@ TEST_CASE("The report") {
   CHECK(r["mask"][0] == "causal");
   REQUIRE(w.run({"--json", w.at("r.json")}).status == 0);
   CHECK(std::filesystem::exists(w.at("r.json")));
+}
+
+TEST_CASE("rotary: angles are an array that each call gives") {
+  workplace const w;
+  io::write_npy(w.at("angles.npy"), counted({5, 4}));
+  CHECK(refused(w.run({}, "rotary"), "--parameter angles is missing: rotary needs angles=FILE, an array"));
+  CHECK(refused(w.run({"-p", "angles=3"}, "rotary"), "a file with an array"));
+  REQUIRE(w.run({"-p", "angles=" + w.at("angles.npy"), "-p", "interleaved=1"}, "rotary").status == 0);
+  CHECK(last_problem().arrays.at("angles").extents == shape{1, 1, 5, 4});
+  CHECK(last_problem().constants.at("interleaved") == 1);
+  CHECK(tool_tests::attune({"explain", "rotary"}).says("angles                    an array (rows, 2 R)"));
 }

@@ -159,10 +159,66 @@ TEST_CASE("--page-table: pages of a cache, with the lengths of their sequences")
   CHECK(m.hulls[3] == key_interval{0, 2});
   CHECK(with({"--cache-lengths", "5,2"}).err == "");
   CHECK(last_problem().mask.hulls[2] == key_interval{0, 2});
-  CHECK(refused(with({"--cache-lengths", "5,4"}), "pages(1, 1) has the value -1"));
+  CHECK(refused(with({"--cache-lengths", "5,4"}), "page 1 of sequence 1 is -1, and query 0 sees key 3"));
   CHECK(refused(with({"--cache-lengths", "5,7"}), "lengths[1]"));
   CHECK(refused(with({}), "--cache-lengths is missing"));
   CHECK(refused(w.judge({"--cache-lengths", "5,2"}), "they need --page-table"));
+}
+
+TEST_CASE("--page-table with a window: pages that no query sees may be missing") {
+  workplace const w;
+  for (char const* name : {"q", "out"}) w.write(name, counted({2, 2, 2, 4}));
+  for (char const* name : {"k", "v"}) w.write(name, counted({5, 1, 3, 4}));
+  w.write("table", integers({4, 0, -1, 2}, {2, 2}));  // sequence 1 has no keys 0, 1 and 2
+  auto const with = [&](char const* mask) {
+    return w.judge({"--page-table", w.at("table.npy"), "--cache-lengths", "5,5", "--mask", mask});
+  };
+  CHECK(with("window=0:0").err == "");
+  CHECK(number(last_problem().tensors.at("k"), 1, 0, 3, 0) == 2 * 12);
+  CHECK(last_problem().mask.hulls[2] == key_interval{3, 4});
+  CHECK(refused(with("window=1:0"), "page 0 of sequence 1 is -1, and query 0 sees key 2"));
+  CHECK(refused(with("causal"), "query 0 sees key 0"));
+  w.write("table", integers({4, 0, -2, 2}, {2, 2}));
+  CHECK(refused(with("window=0:0"), "pages(1, 0) has the value -2"));
+}
+
+TEST_CASE("--latent: values are the first features of keys, in pages, too") {
+  workplace const w;
+  w.write("q", counted({4, 2, 6}));
+  w.write("k", counted({1, 3, 6}));
+  w.write("out", counted({4, 2, 5}));
+  auto const with = [&](std::vector<std::string> const& more) {
+    std::vector<std::string> all{"verdict", "softmax",     "--q",   w.at("q.npy"),
+                                 "--k",     w.at("k.npy"), "--out", w.at("out.npy")};
+    all.insert(all.end(), more.begin(), more.end());
+    return tool_tests::attune(all);
+  };
+  CHECK(with({"--latent", "5"}).err == "");
+  auto const& v = last_problem().tensors.at("v");
+  CHECK(v.extents == shape{1, 1, 3, 5});
+  CHECK(number(v, 0, 0, 2, 4) == 2 * 6 + 4);
+  CHECK(refused(with({"--latent", "7"}), "at most 6, the width of k"));
+  CHECK(refused(with({"--latent", "5", "--v", w.at("k.npy")}), "--latent: v is given as well"));
+  CHECK(refused(with({}), "--v is missing"));
+}
+
+TEST_CASE("A bias may have one batch element, head or query for all") {
+  workplace const w;
+  w.write("q", counted({2, 3, 2, 4}));
+  w.write("k", counted({2, 1, 5, 4}));
+  w.write("v", counted({2, 1, 5, 4}));
+  w.write("out", counted({2, 3, 2, 4}));
+  auto const with = [&](std::vector<index_t> extents) {
+    w.write("bias", counted(std::move(extents)));
+    return tool_tests::attune({"verdict", "biased", "--q", w.at("q.npy"), "--k", w.at("k.npy"), "--v", w.at("v.npy"),
+                               "--bias", w.at("bias.npy"), "--out", w.at("out.npy")});
+  };
+  for (auto const& extents : {std::vector<index_t>{2, 5}, {3, 2, 5}, {2, 1, 1, 5}, {2, 3, 2, 5}}) {
+    CHECK(with(extents).err == "");
+    CHECK(last_problem().tensors.at("bias").extents == shape{2, 3, 2, 5});
+  }
+  with({3, 1, 5});
+  CHECK(number(last_problem().tensors.at("bias"), 1, 2, 1, 4) == 14);
 }
 
 TEST_CASE("Keys and values of 8 bits: codes in safetensors or as words, with scales for all, for heads, from a file") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <attune/io/npy.hpp>
+#include <attune/policies/mask/band.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/combine.hpp>
 #include <attune/policies/mask/documents.hpp>
@@ -57,8 +58,10 @@ bool says(std::string const& text, std::string const& part) {
 TEST_CASE("Masks in words are the library's masks") {
   for (auto const& of : {square, wide}) {
     CHECK(same({"causal"}, mask::causal{}, of));
-    CHECK(same({"window=1"}, mask::window{1}, of));
-    CHECK(same({"causal_window=2"}, mask::causal_window{2}, of));
+    CHECK(same({"window=1:1"}, mask::window{1}, of));
+    CHECK(same({"window=1:0"}, mask::causal_window{2}, of));
+    CHECK(same({"window=-1:0"}, mask::causal{}, of));
+    CHECK(same({"window=0:-1"}, mask::band{0, mask::band::no_limit}, of));
     CHECK(same({"prefix=3"}, mask::prefix{3}, of));
     CHECK(same({"sink_window=1:2"}, mask::sink_window{1, 2}, of));
     std::vector<index_t> const lengths{4, 0};
@@ -101,13 +104,15 @@ TEST_CASE("Masks from files") {
 }
 
 TEST_CASE("Words that are no mask") {
-  CHECK(says(refused("diagonal"), "--mask: the value 'diagonal'; expected one of causal, window=RADIUS"));
+  CHECK(says(refused("diagonal"), "--mask: the value 'diagonal'; expected one of causal, window=LEFT:RIGHT"));
   CHECK(says(refused("causal=1"), "--mask: the value 'causal=1'"));
   CHECK(says(refused("window"), "--mask: the value 'window'"));
-  CHECK(says(refused("window=x"), "--mask window=x: the value 'x'; expected a whole number"));
-  CHECK(says(refused("window=-1"), "radius has the value -1; expected at least 0"));
+  CHECK(says(refused("window=x:0"), "--mask window=x:0: the value 'x'; expected a whole number"));
+  CHECK(says(refused("window=-2:0"), "the value '-2'; expected a number of at least 0, or -1 for no limit"));
+  CHECK(says(refused("window=9"), "--mask: the value 'window=9'; expected window=LEFT:RIGHT"));
+  CHECK(says(refused("causal_window=9"), "expected window=8:0, which are 9 keys with the query's own"));
   CHECK(says(refused("sink_window=4"), "sink_window=SINKS:WIDTH"));
   CHECK(says(refused("padding=1"), "lengths has 1 entries; expected 2"));
   CHECK(says(refused("padding=1,9"), "lengths[1] has the value 9"));
-  CHECK(says(refused("window=99999999999999999999"), "expected a whole number"));
+  CHECK(says(refused("window=99999999999999999999:0"), "expected a whole number"));
 }

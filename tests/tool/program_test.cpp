@@ -16,6 +16,7 @@
 #include "captured.hpp"
 #include "catalogue.hpp"
 #include "problem.hpp"
+#include "runners.hpp"
 #include "typical.hpp"
 #include "unit/io/files.hpp"
 
@@ -55,6 +56,11 @@ std::vector<std::string> arguments_of(tool::preset const& p, std::filesystem::pa
     std::string const file = (folder / (t.name + ".npy")).string();
     io::write_npy(file, drawn({x.position, x.feature}, random));
     all.insert(all.end(), {"-p", t.name + "=" + file});
+  }
+  for (auto const& name : p.arrays) {
+    std::string const file = (folder / (name + ".npy")).string();
+    io::write_npy(file, drawn({keys, width}, random));
+    all.insert(all.end(), {"-p", name + "=" + file});
   }
   for (auto const& c : p.constants)
     if (c.name == "k") all.insert(all.end(), {"-p", "k=2"});
@@ -112,7 +118,7 @@ TEST_SUITE("full program") {
       }
   }
 
-  TEST_CASE("Every preset is compiled, and nothing else") {
+  TEST_CASE("Every operator is compiled, and nothing else") {
     CHECK(tool::runners().size() == tool::catalogue().size());
     for (tool::preset const& p : tool::catalogue()) CHECK(tool::runners().count(p.name) == 1);
   }

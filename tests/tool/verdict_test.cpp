@@ -103,7 +103,8 @@ TEST_CASE("Narrow numbers in wide files: --dtype says so, a hint asks, and numbe
   io::write_npy(w.at("wide.npy"), filled({2, 3, 4}, 0.375));
   captured const asked = w.judge({}, "wide.npy");
   CHECK(asked.status == 0);
-  CHECK(asked.says("hint: every number is a bfloat16"));
+  CHECK(asked.out.rfind("PASS\n  hint: every number is a bfloat16: if the kernel wrote those, say --dtype bf16\n", 0) ==
+        0);
   captured const said = w.judge({"--dtype", "bf16"}, "wide.npy");
   CHECK(said.status == 0);
   CHECK(!said.says("hint"));
@@ -162,8 +163,9 @@ TEST_CASE("Reports: JSON with every number, a page with pictures") {
 TEST_CASE("The page of a verdict: what explains the error is open, the rest is folded, the call is in words") {
   workplace const w;
   io::write_npy(w.at("wrong.npy"), filled({2, 3, 4}, 200.3));
-  REQUIRE(w.judge({"--html", w.at("r.html"), "--mask", "causal_window=64", "--mask", "sink_window=1:2"}, "wrong.npy")
-              .status == 1);
+  REQUIRE(
+      w.judge({"--html", w.at("r.html"), "--mask", "window=63:0", "--mask", "sink_window=1:2"}, "wrong.npy").status ==
+      1);
   std::string const page = contents(w.at("r.html"));
   auto const at = [&](char const* text) {
     INFO(std::string(text));
@@ -175,7 +177,8 @@ TEST_CASE("The page of a verdict: what explains the error is open, the rest is f
   CHECK(at("<tr class=\"noticed\"><td>kernel.scale</td>") < folded);
   CHECK(at("These would not show on these inputs: K one too large.") > folded);
   CHECK(page.find("e+12") == std::string::npos);
-  at("Mask: causal window: the last 64 keys up to the query; sink window: the first 1 keys, and the last 2 up to the "
+  at("Mask: window: 63 keys before the query's own, 0 after it; sink window: the first 1 keys, and the last 2 up to "
+      "the "
      "query. "
      "No parameters. Offset 2.");
   std::size_t times = 0;
@@ -308,4 +311,28 @@ TEST_CASE("Everything that a kernel returns: lse of base 2, lse in 16 bits, grad
   CHECK(with("logit").says("expected NAME=FILE"));
   CHECK(with("gamma=" + w.at("dlogit.npy")).says("expected an input of sink, or one of "));
   CHECK(with("logit=" + w.at("lse.npy")).says("expected (1, 2, 1, 1), axes of extent 1 may be missing"));
+}
+
+TEST_CASE("A second implementation tells a wrong kernel from a call that is described wrongly") {
+  workplace const w;  // the judge FAILs what is above 100
+  io::write_npy(w.at("wrong.npy"), filled({2, 3, 4}, 200.3));
+  io::write_npy(w.at("near.npy"), filled({2, 3, 4}, 200.30001));
+  io::write_npy(w.at("other.npy"), filled({2, 3, 4}, 400.3));
+  auto const told = [&](char const* out, char const* reference) {
+    return w.judge({"--reference-out", w.at(reference)}, out);
+  };
+  CHECK(told("wrong.npy", "out.npy").out.rfind("FAIL\n  hint: --reference-out PASSes: the call is described", 0) == 0);
+  CHECK(told("wrong.npy", "out.npy").status == 1);
+  CHECK(told("wrong.npy", "near.npy").says("FAILs, too, and agrees with --out: the call is described wrongly"));
+  CHECK(told("wrong.npy", "other.npy").says("FAILs, too, and differs from --out"));
+  CHECK(told("out.npy", "wrong.npy").says("--reference-out FAILs, and --out does not: behaves as if"));
+  CHECK(told("out.npy", "wrong.npy").status == 0);
+  CHECK(told("out.npy", "out.npy").says("--reference-out PASSes, too"));
+  CHECK(told("out.npy", "k.npy").says("--reference-out: the value"));
+  CHECK(last_handed_back().stored == certify::storage::fp32);
+  io::write_npy(w.at("narrow.npy"), filled({2, 3, 4}, 0.375));  // bfloat16 numbers in a wider file
+  CHECK(told("out.npy", "narrow.npy").status == 0);
+  CHECK(last_handed_back().stored == certify::storage::bf16);
+  REQUIRE(w.judge({"--reference-out", w.at("out.npy"), "--json", w.at("r.json")}).status == 0);
+  CHECK(nlohmann::json::parse(contents(w.at("r.json")))["verdict"]["reference_out"]["decision"] == "PASS");
 }

@@ -18,6 +18,7 @@
 #include "catalogue.hpp"
 #include "masks.hpp"
 #include "problem.hpp"
+#include "runners.hpp"
 #include "thrust_runners.hpp"
 #include "typical.hpp"
 

@@ -25,6 +25,36 @@ shape output_shape(problem const& p) {
   throw usage_error("no input tells the number of queries");
 }
 
+/// The first features of each key.
+numbers first_features(numbers const& k, index_t width) {
+  shape e = k.extents;
+  if (width > e.feature)
+    throw usage_error("--latent", std::to_string(width), "at most " + std::to_string(e.feature) + ", the width of k");
+  numbers v{{e.batch, e.head, e.position, width}, {}, {}};
+  for (index_t row = 0; row < e.batch * e.head * e.position; ++row)
+    v.doubles.insert(v.doubles.end(), k.doubles.begin() + row * e.feature, k.doubles.begin() + row * e.feature + width);
+  return v;
+}
+
+/// A tensor (B, H, Lq, Lk) of numbers whose batch, heads or queries are shared: copies for each.
+void share(numbers& x, shape const& out) {
+  shape const e = x.extents;
+  shape const to{e.batch == 1 ? out.batch : e.batch, e.head == 1 ? out.head : e.head,
+                 e.position == 1 ? out.position : e.position, e.feature};
+  if (to == e) return;
+  std::vector<double> all;
+  all.reserve(std::size_t(to.size()));
+  for (index_t b = 0; b < to.batch; ++b)
+    for (index_t h = 0; h < to.head; ++h)
+      for (index_t i = 0; i < to.position; ++i) {
+        index_t const row =
+            ((e.batch == 1 ? 0 : b) * e.head + (e.head == 1 ? 0 : h)) * e.position + (e.position == 1 ? 0 : i);
+        auto const at = x.doubles.begin() + row * e.feature;
+        all.insert(all.end(), at, at + e.feature);
+      }
+  x = {to, std::move(all), {}};
+}
+
 }  // namespace
 
 void call_arguments::add_operator_to(CLI::App& command) {
@@ -132,6 +162,12 @@ call_arguments::call call_arguments::read() const {
       value = from + ":" + name;
     }
     if (value.empty() && f == field::v0) continue;
+    if (f == field::v && c.layout.latent() > 0) {
+      if (!value.empty()) throw usage_error("--latent: v is given as well; expected one of them");
+      c.types[name] = c.types.at("k");
+      c.what.tensors[name] = first_features(c.what.tensors.at("k"), c.layout.latent());
+      continue;
+    }
     if (value.empty()) throw usage_error(argument + " is missing: " + of.name + " needs it, " + shape_of(f));
     auto const codes = c.layout.codes(f);
     io::array const x = read_array(argument, value, name, codes ? codes : narrow());
@@ -144,6 +180,11 @@ call_arguments::call call_arguments::read() const {
     c.what.tensors["v0"] = {{1, 1, 1, width}, std::vector<double>(std::size_t(width)), {}};
   }
 
+  c.out = output_shape(c.what);
+  for (char const* name : {"bias", "scores", "gates"})
+    if (auto const x = c.what.tensors.find(name); x != c.what.tensors.end() && c.what.tensors.count("q") != 0)
+      share(x->second, c.out);
+
   bool any_double = false;
   for (auto const& [name, type] : c.types) any_double = any_double || type == io::element_type::float64;
   c.what.in = c.what.on == executor::reference || any_double ? arithmetic::float64 : arithmetic::float32;
@@ -151,12 +192,12 @@ call_arguments::call call_arguments::read() const {
     for (auto& [name, x] : c.what.tensors) add_floats(x);
   c.stored = dtype() ? *dtype() : c.what.on == executor::reference ? io::element_type::float64 : c.types.at("v");
 
-  c.out = output_shape(c.what);
   index_t const keys = c.what.tensors.at("v").extents.position;
   c.out.feature = c.what.tensors.at("v").extents.feature;
   c.places = c.layout.places(c.out, keys, c.what.offset);
   c.what.offsets = c.places.offsets;
   c.what.mask = make_mask(words_.masks, {c.out.batch, c.out.head, c.out.position, keys}, c.places);
+  c.layout.check_pages(c.what.mask.view, c.out, keys, c.page);
   return c;
 }
 

@@ -104,7 +104,7 @@ results gradient_on(Exec const& exec, Op const& op, problem const& p) {
 template <class Recipe>
 auto operator_of(Recipe const& from, problem const& p, aligned_mask const& mask) {
   return cooked(
-      from, constants{&p.constants}, mask,
+      from, constants{&p.constants, nullptr, &p.arrays}, mask,
       [&](std::string const& path, auto const&, parameter& to) {
         if (auto const x = p.parameters.find(path); x != p.parameters.end()) to = view<double>(x->second);
       },

@@ -36,7 +36,7 @@ preset described(recipe<Make> const& from, std::string call, std::vector<std::st
   };
   std::map<std::string, long> asked;
   [[maybe_unused]] auto const op = cooked(
-      from, constants{nullptr, &asked}, {},
+      from, constants{nullptr, &asked, nullptr, &p.arrays}, {},
       [&](std::string const& path, auto const& listed, parameter& x) {
         std::string const name = name_of_path(path, listed.name);
         auto const same =
@@ -60,13 +60,13 @@ preset described(recipe<Make> const& from, std::string call, std::vector<std::st
 }
 
 /// The words of a text.
-std::vector<std::string> split(std::string const& text) {
+std::vector<std::string> words_of(std::string const& text) {
   std::istringstream words(text);
   return {std::istream_iterator<std::string>(words), {}};
 }
 aliases split_names(std::string const& text) {
   aliases to;
-  for (std::string const& word : split(text))
+  for (std::string const& word : words_of(text))
     to.emplace(word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
   return to;
 }
@@ -79,8 +79,8 @@ std::string function_of(std::string const& call) {
 std::vector<preset> made() {
   return {
 #define ATTUNE_DESCRIBED(name, call, policies, names, ...) \
-  described(recipes::name, function_of(call), split(policies), split_names(names)),
-      ATTUNE_PRESETS(ATTUNE_DESCRIBED)
+  described(recipes::name, function_of(call), words_of(policies), split_names(names)),
+      ATTUNE_PRESETS(ATTUNE_DESCRIBED) ATTUNE_MORE(ATTUNE_DESCRIBED)
 #undef ATTUNE_DESCRIBED
   };
 }

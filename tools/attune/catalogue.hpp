@@ -54,10 +54,11 @@ struct preset {
   std::vector<parameter_entry> parameters;
   std::vector<table_entry> tables;
   std::vector<constant_entry> constants;
+  std::vector<std::string> arrays = {};  ///< each must be given, and has no gradient
   bool has_lse = false, has_ground_weight = false, has_threshold = false;
 };
 
-/// All presets, in the order of docs/reference/operators.md.
+/// All presets, in the order of docs/reference/operators.md; then the operators of tools/catalogue/more.hpp.
 std::vector<preset> const& catalogue();
 /// By name, with or without "_attention"; throws attune::error that lists the nearest names.
 preset const& find_preset(std::string const& name);

@@ -41,7 +41,7 @@ void explain(preset const& p) {
   for (field f : p.inputs)
     std::cout << "  " << padded(option_of(name_of(f)), 26) << shape_of(f)
               << (f == field::v0 ? ", zeros if it is not given" : "") << "\n";
-  if (!p.parameters.empty() || !p.tables.empty() || !p.constants.empty())
+  if (!p.parameters.empty() || !p.tables.empty() || !p.constants.empty() || !p.arrays.empty())
     std::cout << "\nParameters (--parameter NAME=VALUE)\n";
   for (auto const& e : p.parameters)
     std::cout << "  " << padded(e.name, 26) << e.expected
@@ -52,6 +52,8 @@ void explain(preset const& p) {
                   : t.width == table_width::query   ? "(rows, D)"
                                                     : "(rows)")
               << ", or with (batch, head) in front; required\n";
+  for (auto const& name : p.arrays)
+    std::cout << "  " << padded(name, 26) << "an array (rows, 2 R): R cosines, then R sines; required\n";
   for (auto const& c : p.constants)
     std::cout << "  " << padded(c.name, 26) << "a whole number, default " << c.fallback << "\n";
   std::cout << "\nOutputs\n  " << padded("--out", 26) << "(B, H, Lq, Dv)\n";
@@ -62,7 +64,7 @@ void explain(preset const& p) {
     std::cout << "  " << padded("--threshold", 26) << "(B, H, Lq), the level that logits must pass\n";
 }
 
-nlohmann::ordered_json as_json(preset const& p) {
+nlohmann::ordered_json listed(preset const& p) {
   nlohmann::ordered_json j{{"name", p.name}, {"call", p.call}};
   for (auto const& name : p.policies)
     j["policies"].push_back(
@@ -73,6 +75,7 @@ nlohmann::ordered_json as_json(preset const& p) {
     if (!e.fallback.empty()) j["parameters"][e.name]["default"] = e.fallback;
   }
   for (auto const& t : p.tables) j["tables"].push_back(t.name);
+  for (auto const& name : p.arrays) j["arrays"].push_back(name);
   for (auto const& c : p.constants) j["constants"][c.name] = c.fallback;
   j["outputs"].push_back("out");
   if (p.has_lse) j["outputs"].push_back("lse");
@@ -91,7 +94,7 @@ void add_presets(CLI::App& program, exit_status&) {
   command->callback([json] {
     if (!json->empty()) {
       auto all = nlohmann::ordered_json::array();
-      for (preset const& p : catalogue()) all.push_back(as_json(p));
+      for (preset const& p : catalogue()) all.push_back(listed(p));
       write_report(*json, all);
       return;
     }
@@ -110,7 +113,7 @@ void add_explain(CLI::App& program, exit_status&) {
     if (json->empty())
       explain(p);
     else
-      write_report(*json, as_json(p));
+      write_report(*json, listed(p));
   });
 }
 

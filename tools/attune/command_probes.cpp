@@ -70,8 +70,7 @@ struct write_arguments {
                           "a divisor of --heads " + std::to_string(e.heads));
     io::element_type const stored = call.dtype().value_or(io::element_type::float32);
     auto const probes =
-        runners()
-            .at(c.of->name)
+        runner_of(c.of->name, entry::probes)
             .probes(
                 c.what, e,
                 [&](mask_shape const& of, index_t offset) {

@@ -36,7 +36,7 @@ struct run_arguments {
     refuse(ground_weight, c.of->has_ground_weight, "--ground-weight", "ground and no sink");
     refuse(threshold, c.of->has_threshold, "--threshold", "threshold");
 
-    results const r = runners().at(c.of->name).run(c.what);
+    results const r = runner_of(c.of->name, entry::run).run(c.what);
     auto report = call.report(c);
     std::map<std::string, io::array> arrays;
     for (auto const& [name, file] : wanted) {
@@ -74,7 +74,7 @@ struct gradient_arguments {
           call.read_extra("--dground-weight", dground_weight, "ground_weight", c, rows_of(c.out), file_axes::rows)
               .values;
     }
-    results const r = runners().at(c.of->name).gradient(c.what);
+    results const r = runner_of(c.of->name, entry::gradient).gradient(c.what);
     std::map<std::string, io::array> arrays;
     auto report = call.report(c);
     for (auto const& [name, x] : r) {

@@ -23,9 +23,11 @@ struct verdict_arguments {
   exit_status execute() const {
     judged_call const j = judge(call, files, how);
     if (json != "-") {
-      for (auto const& [what, report] : j.reports)
-        std::cout << (j.reports.size() > 1 ? what + ": " : std::string()) << report;
-      for (auto const& hint : j.hints) std::cout << "  hint: " << hint << "\n";
+      for (auto const& [what, report] : j.reports) {
+        bool const first = &report == &j.reports[0].second;
+        std::cout << (j.reports.size() > 1 ? what + ": " : std::string())
+                  << with_hints(report, first ? j.hints : std::vector<std::string>());
+      }
       if (j.decision() == testing::judgement::undecidable)
         std::cout << "  hint: 'attune probes write " << j.call.of->name
                   << " --to FOLDER ...' writes inputs with more power\n";
@@ -37,6 +39,7 @@ struct verdict_arguments {
     report["decision"] = testing::name_of(j.decision());
     if (!html.empty()) write_text("--html", html, verdict_page(report, j));
     for (auto const& [what, one] : j.reports) report["verdict"][what] = as_json(one);
+    if (j.reference) report["verdict"]["reference_out"] = as_json(*j.reference);
     report["hints"] = j.hints;
     if (!json.empty()) write_report(json, report);
     return status_of(j.decision());

@@ -118,6 +118,15 @@ std::vector<probe_inputs> probes(problem const& p, testing::problem_extents cons
   return all;
 }
 
+/// Writes one entry.
+template <auto const& Recipe, entry Wanted>
+void instantiate_entry(runner& to) {
+  if constexpr (Wanted == entry::run) to.run = &run<Recipe>;
+  if constexpr (Wanted == entry::gradient) to.gradient = &gradient<Recipe>;
+  if constexpr (Wanted == entry::verdict) to.verdict = &verdict<Recipe>;
+  if constexpr (Wanted == entry::gradient_verdict) to.gradient_verdict = &gradient_verdict<Recipe>;
+  if constexpr (Wanted == entry::probes) to.probes = &probes<Recipe>;
+}
 template <auto const& Recipe>
 void instantiate(std::map<std::string, runner>& to) {
   to.emplace(Recipe.name,

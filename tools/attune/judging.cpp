@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
 #include <attune/certify/number_format.hpp>
 #include <attune/testing/candidate.hpp>
@@ -42,7 +43,43 @@ shape extents_of_policy(call_arguments::call const& c, std::string const& name) 
   throw usage_error("--gradient", name, "an input of " + c.of->name + (known.empty() ? "" : ", or one of " + known));
 }
 
+/// Whether two results differ by no more than their rounding.
+bool agree(std::vector<double> const& a, std::vector<double> const& b, double unit) {
+  double difference = 0, size = 0;
+  for (std::size_t n = 0; n < a.size(); ++n) {
+    if (!std::isfinite(a[n]) || !std::isfinite(b[n])) continue;
+    difference += (a[n] - b[n]) * (a[n] - b[n]);
+    size += b[n] * b[n];
+  }
+  return difference <= 64 * unit * unit * size;
+}
+
 }  // namespace
+
+std::string words_of_reference(testing::verdict_report const& out, testing::verdict_report const& reference,
+                               bool alike) {
+  using testing::judgement;
+  if (reference.decision == judgement::undecidable) return "--reference-out is UNDECIDABLE: it tells nothing";
+  if (reference.decision == judgement::pass)
+    return out.decision == judgement::fail
+               ? "--reference-out PASSes: the call is described as it was computed there, and the kernel is wrong"
+               : "--reference-out PASSes, too";
+  std::string const why = reference.reasons.empty() ? "" : ": " + reference.reasons[0];
+  if (out.decision != judgement::fail) return "--reference-out FAILs, and --out does not" + why;
+  return alike ? "--reference-out FAILs, too, and agrees with --out: the call is described wrongly (mask, --offset, "
+                 "scale, a parameter), unless both have the same mistake"
+               : "--reference-out FAILs, too, and differs from --out: describe the call so that --reference-out "
+                 "PASSes first" +
+                     why;
+}
+
+std::string with_hints(testing::verdict_report const& r, std::vector<std::string> const& hints) {
+  std::ostringstream report;
+  report << r;
+  std::string text = report.str(), lines;
+  for (auto const& hint : hints) lines += "  hint: " + hint + "\n";
+  return text.insert(text.find('\n') + 1, lines);
+}
 
 testing::demanded demanded_of(std::string const& word) {
   auto const equals = word.rfind('=');
@@ -74,6 +111,11 @@ void strictness_words::add_to(CLI::App& command) {
 
 void result_words::add_to(CLI::App& command) {
   command.add_option("--out", out, "What the kernel computed, (B, H, Lq, Dv)")->type_name("FILE");
+  command
+      .add_option("--reference-out", reference_out,
+                  "What another implementation computed of the same inputs: tells a wrong kernel from a call that is "
+                  "described wrongly")
+      ->type_name("FILE");
   command.add_option("--lse", lse, "Its log-sum-exp, (B, H, Lq)")->type_name("FILE");
   command.add_option("--lse-base", lse_base, "The base of its logarithm: e (default) or 2")->type_name("BASE");
   command.add_option("--ground-weight", ground_weight, "Its weight of ground or sink, (B, H, Lq)")->type_name("FILE");
@@ -129,13 +171,15 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   }
   if (files.out.empty() && given.empty())
     throw usage_error("--out is missing: what the kernel computed, or its --dq, --dk, --dv");
+  if (files.out.empty() && !files.reference_out.empty())
+    throw usage_error("--out is missing: --reference-out is compared with it");
   if (files.out.empty() && !(files.lse.empty() && files.ground_weight.empty()))
     throw usage_error("--out is missing: --lse and --ground-weight are judged with it");
   if (given.empty() != (files.dout.empty() && files.dlse.empty()))
     throw usage_error(
         "--dq, --dk, --dv are judged with the --dout or --dlse that they belong to, and these with one of those");
 
-  judged_call j{arguments.read(), {}, {}, {}};
+  judged_call j{arguments.read(), {}, {}, {}, {}};
   auto& c = j.call;
   if (!(files.lse.empty() && files.dlse.empty()) && !c.of->has_lse)
     throw usage_error("--lse, --dlse: " + c.of->name + " has no lse");
@@ -206,11 +250,27 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   if (arithmetic) precision.arithmetic = *arithmetic;
   theirs.how.how = precision;
   theirs.how.page = c.page;
-  runner const& run = runners().at(c.of->name);
-  if (!theirs.outputs.empty()) j.reports.emplace_back("outputs", run.verdict(c.what, theirs));
+  std::string const& preset = c.of->name;
+  if (!theirs.outputs.empty())
+    j.reports.emplace_back("outputs", runner_of(preset, entry::verdict).verdict(c.what, theirs));
+  if (!files.reference_out.empty()) {
+    auto x = arguments.read_extra("--reference-out", files.reference_out, "out", c, c.out);
+    certify::storage stored = storage_of(x.type);
+    for (auto const narrow : {certify::storage::bf16, certify::storage::fp16})  // 16-bit results in wider files
+      if (stored == certify::storage::fp32 && testing::foreign_to(narrow, x.values.doubles) == nullptr) stored = narrow;
+    bool const same = agree(theirs.outputs.at("out").doubles, x.values.doubles,
+                            std::fmax(certify::format_of(stored).unit, certify::format_of(theirs.stored).unit));
+    handed_back other;
+    other.outputs.emplace("out", std::move(x.values));
+    other.stored = stored;
+    other.how.how = certify::precision(stored);
+    other.how.page = c.page;
+    j.reference = runner_of(preset, entry::verdict).verdict(c.what, other);
+    j.hints.insert(j.hints.begin(), words_of_reference(j.reports[0].second, *j.reference, same));
+  }
   if (!theirs.gradients.empty()) {
     if (!theirs.outputs.empty()) theirs.how.must_detect.clear();  // asked of the outputs
-    j.reports.emplace_back("gradients", run.gradient_verdict(c.what, theirs));
+    j.reports.emplace_back("gradients", runner_of(preset, entry::gradient_verdict).gradient_verdict(c.what, theirs));
   }
   return j;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ struct strictness_words {
 /// The files of a kernel's results, and of the cotangents of its gradients; empty: not given.
 struct result_words {
   std::string out, lse, lse_base, ground_weight, dout, dlse;
+  std::string reference_out = {};                ///< what another implementation computed
   std::map<std::string, std::string> gradients;  ///< by the names of the inputs
   std::vector<std::string> more;                 ///< NAME=FILE, of inputs, parameters and tables
 
@@ -40,6 +42,7 @@ struct judged_call {
   call_arguments::call call;
   certify::storage stored;
   std::vector<std::pair<std::string, testing::verdict_report>> reports;  ///< of "outputs", of "gradients"
+  std::optional<testing::verdict_report> reference;                      ///< of --reference-out
   std::vector<std::string> hints;                                        ///< what the caller may have meant
 
   /// The worst of them: FAIL, else UNDECIDABLE.
@@ -48,6 +51,13 @@ struct judged_call {
 
 /// Reads the call and the results, and judges them. Throws usage_error.
 judged_call judge(call_arguments const& call, result_words const& files, strictness_words const& how);
+
+/// What --reference-out tells: whether the kernel is wrong or the call is described wrongly. alike: out and reference.
+std::string words_of_reference(testing::verdict_report const& out, testing::verdict_report const& reference,
+                               bool alike);
+
+/// The text of a report, with the hints below its first line.
+std::string with_hints(testing::verdict_report const& r, std::vector<std::string> const& hints);
 
 /// NAME or NAME=SIZE of --must-detect.
 testing::demanded demanded_of(std::string const& word);

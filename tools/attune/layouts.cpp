@@ -82,8 +82,15 @@ void layout_words::add_to(CLI::App& command) {
   option("--cu-seqlens-q", cu_seqlens_q, "The same for the queries alone, with --cu-seqlens-k", "LIST");
   option("--cu-seqlens-k", cu_seqlens_k, "The same for the keys alone, with --cu-seqlens-q", "LIST");
   option("--page-table", page_table,
-         "k and v are pages (pages, Hk, keys of a page, D): the page numbers of each sequence, (B, pages each)",
+         "k and v are pages (pages, Hk, keys of a page, D): the page numbers of each sequence, (B, pages each). -1: a "
+         "page that no query sees",
          "FILE");
+  command
+      .add_option("--latent", latent,
+                  "v is the first WIDTH features of k, in place of --v: multi-head latent attention")
+      ->type_name("WIDTH")
+      ->check(CLI::PositiveNumber)
+      ->group("Layout");
   option("--cache-layout", cache, "The axes of k and v in pages: bhld (default) or blhd, b the page", "AXES");
   option("--cache-lengths", cache_lengths,
          "How many keys each sequence has, for --page-table. The last query stands at the last key", "LIST");
@@ -94,7 +101,7 @@ void layout_words::add_to(CLI::App& command) {
            "SCALE");
 }
 
-file_layout::file_layout(layout_words const& words) {
+file_layout::file_layout(layout_words const& words) : latent_(words.latent) {
   bool const varlen = !words.cu_seqlens.empty() || !words.cu_seqlens_q.empty() || !words.cu_seqlens_k.empty();
   if (varlen) tensors_ = "blhd";  // (total, H, D)
   check_order("--layout", tensors_, words.tensors, {"bhld", "blhd", "lbhd"});
@@ -117,7 +124,10 @@ file_layout::file_layout(layout_words const& words) {
     io::array const x = read_array("--page-table", words.page_table, "page_table", std::nullopt);
     if (x.extents.size() != 2 || x.extents[0] < 1)
       throw usage_error("--page-table: shape " + io::to_string(x.extents) + "; expected (sequences, pages of each)");
-    for (index_t n : naming("--page-table", [&] { return io::integers(x); })) pages_.push_back(std::int32_t(n));
+    for (index_t n : naming("--page-table", [&] { return io::integers(x); })) {
+      missing_.push_back(n == -1);
+      pages_.push_back(n == -1 ? 0 : std::int32_t(n));
+    }
     sequences_ = x.extents[0];
     if (words.cache_lengths.empty())
       throw usage_error("--cache-lengths is missing: --page-table needs it, how many keys each sequence has");
@@ -192,6 +202,23 @@ numbers file_layout::in_shape(std::string const& argument, io::array const& x, s
 }
 std::optional<io::element_type> file_layout::codes(field f) const {
   return f == field::k || f == field::v ? codes_ : std::nullopt;
+}
+
+void file_layout::check_pages(mask::runtime const& m, shape const& out, index_t keys, index_t rows) const {
+  if (!paged()) return;
+  index_t const each = index_t(pages_.size()) / sequences_;
+  for (index_t b = 0; b < sequences_; ++b)
+    for (index_t n = 0; n < each; ++n) {
+      if (!missing_[std::size_t(b * each + n)]) continue;
+      key_interval const page{n * rows, std::min((n + 1) * rows, keys)};
+      for (index_t h = 0; h < out.head; ++h)
+        for (index_t i = 0; i < out.position; ++i) {
+          key_interval const seen = m.next({b, h, i, i, out.position, keys}, page.first);
+          if (seen.first < page.last && seen.first < seen.last)
+            throw usage_error("--page-table: page " + std::to_string(n) + " of sequence " + std::to_string(b) +
+                              " is -1, and query " + std::to_string(i) + " sees key " + std::to_string(seen.first));
+        }
+    }
 }
 
 query_places file_layout::places(shape const& out, index_t keys, std::optional<index_t> offset) const {

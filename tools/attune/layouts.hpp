@@ -28,6 +28,7 @@ struct layout_words {
   std::string tensors, rows, cu_seqlens, cu_seqlens_q, cu_seqlens_k;
   std::string page_table, cache, cache_lengths, cache_dtype;
   std::map<std::string, std::string> scales;  ///< by input: k, v
+  index_t latent = 0;                         ///< v is so many features of k; 0: v is a file
 
   void add_to(CLI::App& command);
 };
@@ -54,6 +55,10 @@ class file_layout {
   /// Keys of a page, of an array of pages.
   index_t page(io::array const& x) const { return x.extents[cache_ == "bhld" ? 2 : 1]; }
   bool paged() const { return sequences_ > 0; }
+  /// How many features of k are v; 0: none.
+  index_t latent() const { return latent_; }
+  /// Throws usage_error where a query sees a key of a page that the page table does not have.
+  void check_pages(mask::runtime const& m, shape const& out, index_t keys, index_t page) const;
   /// Where the queries of these extents stand. `offset`: what the command line says, if anything.
   query_places places(shape const& out, index_t keys, std::optional<index_t> offset) const;
 
@@ -64,7 +69,9 @@ class file_layout {
 
   std::string tensors_ = "bhld", rows_ = "bhl", cache_ = "bhld";
   std::vector<index_t> cu_seqlens_q_, cu_seqlens_k_, lengths_;
-  std::vector<std::int32_t> pages_;
+  std::vector<std::int32_t> pages_;  ///< with page 0 in place of those that are missing
+  std::vector<bool> missing_;        ///< whether the file says -1
+  index_t latent_ = 0;
   index_t sequences_ = 0;
   std::map<std::string, std::vector<float>> scales_;
   std::map<std::string, shape> scale_shapes_;

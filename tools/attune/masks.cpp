@@ -6,12 +6,12 @@
 #include <functional>
 #include <limits>
 
+#include <attune/policies/mask/band.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/documents.hpp>
 #include <attune/policies/mask/padding.hpp>
 #include <attune/policies/mask/prefix.hpp>
 #include <attune/policies/mask/sink_window.hpp>
-#include <attune/policies/mask/sliding_window.hpp>
 
 #include "files.hpp"
 #include "values.hpp"
@@ -75,14 +75,34 @@ part padding_part(std::string const& word, std::string const& value, mask_shape 
   return {.by_batch = true, .keys = [lengths](mask_row const& r) { return mask::next(mask::padding(lengths), r, 0); }};
 }
 
+/// window=LEFT:RIGHT: as window(LEFT, RIGHT) of Python and window_size of FlashAttention; -1 is no limit.
+mask::band band_of(std::string const& word, std::string const& value) {
+  auto const colon = value.find(':');
+  if (colon == std::string::npos)
+    throw usage_error(
+        "--mask", word,
+        "window=LEFT:RIGHT, keys before and after the query's own (window=" + value + ":" + value + " for a radius)");
+  std::string const argument = "--mask " + word;
+  auto const width = [&](std::string const& text) {
+    index_t const n = integer(argument, text);
+    if (n < -1) throw usage_error(argument, text, "a number of at least 0, or -1 for no limit");
+    return n == -1 ? mask::band::no_limit : n;
+  };
+  return {width(value.substr(0, colon)), width(value.substr(colon + 1))};
+}
+
 part part_of(std::string const& word, mask_shape const& of) {
   auto const equals = word.find('=');
   std::string const kind = word.substr(0, equals);
   bool const has_value = equals != std::string::npos;
   std::string const value = has_value ? word.substr(equals + 1) : "", argument = "--mask " + word;
   if (kind == "causal" && !has_value) return interval_part(mask::causal{}, of);
-  if (kind == "window" && has_value) return interval_part(mask::window{integer(argument, value)}, of);
-  if (kind == "causal_window" && has_value) return interval_part(mask::causal_window{integer(argument, value)}, of);
+  if (kind == "window" && has_value) return interval_part(band_of(word, value), of);
+  if (kind == "causal_window" && has_value)
+    throw usage_error("--mask", word,
+                      "window=" + std::to_string(integer(argument, value) - 1) + ":0, which are " + value +
+                          " keys with the query's own: masks.window(" + std::to_string(integer(argument, value) - 1) +
+                          ", 0) in Python");
   if (kind == "prefix" && has_value) return interval_part(mask::prefix{integer(argument, value)}, of);
   if (kind == "padding" && has_value) return padding_part(argument, value, of);
   if (kind == "documents" && has_value) return documents_part(argument, value, of);
@@ -100,7 +120,8 @@ part part_of(std::string const& word, mask_shape const& of) {
 }  // namespace
 
 char const* mask_help() {
-  return "causal, window=RADIUS, causal_window=WIDTH, prefix=LENGTH, sink_window=SINKS:WIDTH, padding=LENGTHS, "
+  return "causal, window=LEFT:RIGHT (keys before and after the query's own, -1 for no limit), prefix=LENGTH, "
+         "sink_window=SINKS:WIDTH, padding=LENGTHS, "
          "documents=IDS.npy, "
          "visible=TABLE.npy";
 }
@@ -111,8 +132,11 @@ std::string mask_in_words(std::string const& word) {
   auto const colon = value.find(':');
   if (kind == "none") return "none: all keys";
   if (kind == "causal") return "causal: keys up to the query";
-  if (kind == "window") return "window: keys at most " + value + " away";
-  if (kind == "causal_window") return "causal window: the last " + value + " keys up to the query";
+  if (kind == "window") {
+    std::string const left = value.substr(0, colon), right = value.substr(colon + 1);
+    return "window: " + (left == "-1" ? "all keys" : left + " keys") + " before the query's own, " +
+           (right == "-1" ? "all" : right) + " after it";
+  }
   if (kind == "prefix") return "prefix: the first " + value + " keys, and keys up to the query";
   if (kind == "padding") return "padding: as many keys as each batch element has (" + value + ")";
   if (kind == "documents") return "documents: keys with the id of the query (" + value + ")";

@@ -41,7 +41,7 @@ mask_memory make_mask(std::vector<std::string> const& words, attune::mask_shape 
 /// The masks there are, for --help.
 char const* mask_help();
 
-/// The keys that a valid word of --mask shows: "causal window: the last 64 keys up to the query".
+/// The keys that a valid word of --mask shows: "prefix: the first 64 keys, and keys up to the query".
 std::string mask_in_words(std::string const& word);
 
 }  // namespace attune::tool

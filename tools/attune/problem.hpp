@@ -52,6 +52,7 @@ struct problem {
   std::map<std::string, numbers> parameters;  ///< by path: length_scale.gamma; (1|B, 1|H, 1|Lq, 1)
   std::map<std::string, numbers> tables;      ///< by path: kernel.metric; (1|B, 1|H, rows, columns)
   std::map<std::string, long> constants;      ///< by name: k, max_distance
+  std::map<std::string, numbers> arrays;      ///< by name: angles
   std::map<std::string, numbers> cotangents;  ///< out, lse, ground_weight
   mask_memory mask;
   std::vector<misaligned_mask> misaligned;  ///< for verdicts: masks that a wrong kernel may have used
@@ -84,15 +85,21 @@ struct probe_inputs {
 /// The mask of a probe with these extents, and the position of query 0; throws attune::error where there is none.
 using mask_maker = std::function<mask_memory(mask_shape const&, index_t offset)>;
 
-/// An operator's entries; `runners()` has one for every preset of the catalogue.
+/// What the program does with an operator. Each is compiled by itself.
+enum class entry { run, gradient, verdict, gradient_verdict, probes };
+inline constexpr char const* entry_names[] = {"run", "gradient", "verdict", "gradient_verdict", "probes"};
+
+/// An operator's entries.
 struct runner {
-  results (*run)(problem const&);
-  results (*gradient)(problem const&);
-  testing::verdict_report (*verdict)(problem const&, handed_back const&);  ///< of the outputs
-  testing::verdict_report (*gradient_verdict)(problem const&, handed_back const&);
+  results (*run)(problem const&) = nullptr;
+  results (*gradient)(problem const&) = nullptr;
+  testing::verdict_report (*verdict)(problem const&, handed_back const&) = nullptr;  ///< of the outputs
+  testing::verdict_report (*gradient_verdict)(problem const&, handed_back const&) = nullptr;
   std::vector<probe_inputs> (*probes)(problem const&, testing::problem_extents const&, mask_maker const&,
-                                      std::uint64_t seed);
+                                      std::uint64_t seed) = nullptr;
 };
-std::map<std::string, runner> const& runners();
+/// The runner of a preset of the catalogue, which has this entry. runners.cpp: from the program itself.
+/// operator_libraries.cpp: from a library that is built when it is asked for. Throws usage_error.
+runner const& runner_of(std::string const& preset, entry wanted);
 
 }  // namespace attune::tool

@@ -7,19 +7,31 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <attune/operators/listing.hpp>
 #include <attune/operators/presets.hpp>
 
+#include "../catalogue/more.hpp"
 #include "../catalogue/presets.hpp"
 #include "aligned_mask.hpp"
+#include "problem.hpp"
 
 namespace attune::tool {
 
-/// Constants that are no parameters, with their defaults where the command line says nothing.
+/// Constants and arrays that are no parameters; constants with their defaults where the command line says nothing.
 struct constants {
   std::map<std::string, long> const* given = nullptr;
   std::map<std::string, long>* asked = nullptr;  ///< what is asked for, recorded with its default
+  std::map<std::string, numbers> const* arrays = nullptr;
+  std::vector<std::string>* asked_arrays = nullptr;
+  /// Angles of kernel::rotary, (1|B, 1, rows, 2 R): R cosines, then R sines. Query i reads row i + offset.
+  rotary_rows angles(char const* name) const {
+    if (asked_arrays != nullptr) asked_arrays->push_back(name);
+    if (arrays == nullptr || arrays->count(name) == 0) return {};
+    numbers const& x = arrays->at(name);
+    return rotary_rows(stored_view(tensor<double const>(x.doubles.data(), x.extents)));
+  }
   long operator()(char const* name, long fallback) const {
     if (asked != nullptr) asked->emplace(name, fallback);
     if (given == nullptr) return fallback;
@@ -44,6 +56,7 @@ inline parameter const open{};  ///< to be set
 #define ATTUNE_RECIPE(name, call, policies, names, note, operator_, ...) \
   inline auto const name = recipe{#name, []([[maybe_unused]] constants const& c, mask_type m) { return operator_; }};
 ATTUNE_PRESETS(ATTUNE_RECIPE)
+ATTUNE_MORE(ATTUNE_RECIPE)
 #undef ATTUNE_RECIPE
 
 }  // namespace recipes

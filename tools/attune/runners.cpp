@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Every preset, compiled for the CPU and the reference.
-#include "problem.hpp"
+// Presets that are compiled into the program.
+#include "runners.hpp"
+
+#include "files.hpp"
 
 namespace attune::tool {
 
-/// Generated: every preset of the catalogue.
+/// Generated: the presets of the build.
 void instantiate_all(std::map<std::string, runner>& to);
 
 std::map<std::string, runner> const& runners() {
@@ -16,6 +18,14 @@ std::map<std::string, runner> const& runners() {
     return to;
   }();
   return all;
+}
+
+runner const& runner_of(std::string const& preset, entry) {
+  auto const found = runners().find(preset);
+  if (found != runners().end()) return found->second;
+  std::string known;
+  for (auto const& [name, unused] : runners()) known += (known.empty() ? "" : ", ") + name;
+  throw usage_error("PRESET", preset, known + ": this program has no other; scripts/attune of the sources has all");
 }
 
 }  // namespace attune::tool

@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The attune authors
 #include "thrust_runners.hpp"
 
+#include "runners.hpp"
+
 namespace attune::tool {
 
 /// Generated: every preset on Thrust.

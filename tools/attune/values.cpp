@@ -71,6 +71,7 @@ std::string names_of(preset const& p) {
   for (auto const& e : p.parameters) add(e.name);
   for (auto const& e : p.tables) add(e.name);
   for (auto const& e : p.constants) add(e.name);
+  for (auto const& name : p.arrays) add(name);
   return all.empty() ? "none: " + p.name + " has no parameters" : "one of " + all;
 }
 
@@ -97,6 +98,12 @@ std::string set_one(preset const& of, std::string const& assignment, problem& to
     }
   if (auto const t = find_entry(of.tables, name); t != of.tables.end()) {
     to.tables[t->path] = table_value(argument, value, *t);
+    return name;
+  }
+  if (std::find(of.arrays.begin(), of.arrays.end(), name) != of.arrays.end()) {
+    if (!parse_file(value)) throw usage_error(argument, value, "a file with an array, (rows, width)");
+    io::array const x = read_array(argument, value, name, std::nullopt);
+    to.arrays[name] = naming(argument, [&] { return numbers{io::tensor_shape(x), io::numbers<double>(x), {}}; });
     return name;
   }
   if (auto const c = find_entry(of.constants, name); c != of.constants.end()) {
@@ -151,6 +158,9 @@ void set_parameters(preset const& of, std::vector<std::string> const& assignment
   for (auto const& t : of.tables)
     if (to.tables.count(t.path) == 0)
       throw usage_error("--parameter " + t.name + " is missing: " + of.name + " needs " + t.name + "=FILE, a table");
+  for (auto const& name : of.arrays)
+    if (to.arrays.count(name) == 0)
+      throw usage_error("--parameter " + name + " is missing: " + of.name + " needs " + name + "=FILE, an array");
 }
 
 }  // namespace attune::tool

@@ -6,6 +6,8 @@
     python -m attune show PRESET                its inputs, parameters and outputs
     python -m attune run PRESET NAME=VALUE...   its outputs
     python -m attune vjp PRESET NAME=VALUE...   its gradients
+    python -m attune verdict PRESET ...         is that kernel right? --help has its options
+    python -m attune probes ...                 inputs that reveal mistakes of kernels
     python -m attune include                    the folder of the headers: g++ -isystem $(python -m attune include)
     python -m attune cmake-dir                  the folder of attuneConfig.cmake: cmake -Dattune_DIR=...
     python -m attune version
@@ -17,7 +19,7 @@ Names of run and vjp:
 
     q, k, v, ...       an input: FILE.npy, FILE.npz:MEMBER, or FILE.npz with one array or one of this name
     alpha, gamma, ...  a parameter: a number, a list with one number per head, or a file. A table: a file
-    mask               causal, window=RADIUS, causal_window=WIDTH, prefix=LENGTH, sink_window=SINKS:WIDTH,
+    mask               causal, window=LEFT:RIGHT (-1: no limit), prefix=LENGTH, sink_window=SINKS:WIDTH,
                        padding=LENGTHS, documents=IDS.npy or visible=TABLE.npy. Repeated masks intersect
     offset, threads    numbers
     layout             bhld (batch, head, position, feature), or blhd. Missing axes in front of bhld are 1
@@ -27,12 +29,14 @@ Names of run and vjp:
          out                                    where all gradients go, by name: FILE.npz
          wanted                                 names of the gradients to compute, with commas between
 
-The exit status is 0; 1 if an argument is refused, or a file; 2 if the command is wrong.
+The exit status is 0; 1 if an argument is refused, or a file; 2 if the command is wrong. verdict and probes have
+their own: 0 PASS, 1 FAIL, 2 refused, 3 UNDECIDABLE.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import zipfile
 from typing import Any
@@ -73,14 +77,11 @@ def _load(name: str, text: str) -> Any:
     raise Error(f"attune: {name} is {text}, which has no {member}; expected one of {', '.join(names)}")
 
 
-def _whole(name: str, text: str, least: int | None = None) -> int:
+def _whole(name: str, text: str) -> int:
     try:
-        n = int(text)
+        return int(text)
     except ValueError:
         raise _Usage(f"{name} has the value {text!r}; expected a whole number") from None
-    if least is not None and n < least:
-        raise Error(f"attune: {name} has the value {n}; expected at least {least}")
-    return n
 
 
 def _wholes(name: str, text: str) -> Any:
@@ -91,23 +92,22 @@ def _wholes(name: str, text: str) -> Any:
     return _load(name, text)
 
 
-def _sinks_and_width(text: str) -> masks.Mask:
-    sinks, colon, width = text.partition(":")
+def _pair(kind: str, form: str, text: str) -> tuple[int, int]:
+    first, colon, second = text.partition(":")
     if not colon:
-        raise _Usage(f"mask has the value sink_window={text}; expected sink_window=SINKS:WIDTH")
-    return masks.sink_window(_whole("mask=sink_window", sinks), _whole("mask=sink_window", width))
+        raise _Usage(f"mask has the value {kind}={text}; expected {kind}={form}")
+    return _whole(f"mask={kind}", first), _whole(f"mask={kind}", second)
 
 
-def _radius(text: str) -> masks.Mask:
-    n = _whole("mask=window", text, 0)  # masks.window takes -1 for no limit
-    return masks.window(n, n)
+def _no_causal_window(text: str) -> masks.Mask:
+    n = _whole("mask=causal_window", text)
+    raise _Usage(f"mask has the value causal_window={text}; expected window={n - 1}:0, which are {n} keys with the query's own")
 
 
 _MASKS = {
-    "window": _radius,
-    "causal_window": lambda text: masks.window(_whole("mask=causal_window", text, 1) - 1, 0),
+    "window": lambda text: masks.window(*_pair("window", "LEFT:RIGHT, keys before and after the query's own", text)),
     "prefix": lambda text: masks.prefix(_whole("mask=prefix", text)),
-    "sink_window": _sinks_and_width,
+    "sink_window": lambda text: masks.sink_window(*_pair("sink_window", "SINKS:WIDTH", text)),
     "padding": lambda text: masks.padding(_wholes("mask=padding", text)),
     "documents": lambda text: masks.documents(_load("mask=documents", text)),
     "visible": lambda text: masks.visible(_load("mask=visible", text)),
@@ -118,6 +118,8 @@ def _mask(text: str) -> masks.Mask:
     kind, equals, value = text.partition("=")
     if text == "causal":
         return masks.causal()
+    if kind == "causal_window" and equals:
+        return _no_causal_window(value)
     if kind not in _MASKS or not equals:
         raise _Usage(f"mask has the value {text!r}; expected causal, or {'=..., '.join(_MASKS)}=...")
     return _MASKS[kind](value)
@@ -270,11 +272,29 @@ _OF_PACKAGE = {
 }
 
 
+_PROGRAM = _places.NATIVE / "attune"
+_OF_PROGRAM = ("verdict", "probes")
+
+
+def _verdict(words: list[str]) -> int:
+    """Runs the program of verdicts, which is the one of scripts/attune."""
+    if not _PROGRAM.exists():
+        raise Error(
+            f"attune: this package was built without the program of {words[0]}, {_PROGRAM}. Wheels have it, and "
+            f"pip install -C cmake.define.ATTUNE_PYTHON_VERDICTS=ON builds it; in the sources: scripts/attune {words[0]}. "
+            "In Python: attune.verdict"
+        )
+    return subprocess.run([str(_PROGRAM), *words]).returncode
+
+
 def main(words: list[str]) -> int:
     """Runs a command. Returns the exit status."""
+    all_of = (*_OF_PRESET, *_OF_PROGRAM, *_OF_PACKAGE)
     try:
         if not words:
-            raise _Usage(f"no command; expected one of {', '.join((*_OF_PRESET, *_OF_PACKAGE))}, or --help")
+            raise _Usage(f"no command; expected one of {', '.join(all_of)}, or --help")
+        if words[0] in _OF_PROGRAM:
+            return _verdict(words)
         if any(word in ("--help", "-h") for word in words):
             print(__doc__, end="")
         elif words[0] in _OF_PRESET:
@@ -284,7 +304,7 @@ def main(words: list[str]) -> int:
                 raise _Usage(f"{words[0]} takes no arguments, but got {words[1]!r}")
             print(_OF_PACKAGE[words[0]]())
         else:
-            raise _Usage(f"unknown command {words[0]!r}; expected one of {', '.join((*_OF_PRESET, *_OF_PACKAGE))}")
+            raise _Usage(f"unknown command {words[0]!r}; expected one of {', '.join(all_of)}")
     except _Usage as e:
         print(f"attune: {e}", file=sys.stderr)
         return 2

@@ -12,12 +12,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Iterable, Optional, Union
 
 from . import _abi, _cache, _diagnosis, _headers
 from ._errors import CompileError
 from ._operator import Operator
-from ._places import get_include
+from ._places import NATIVE, get_include
 from ._sources import Part, source_of_operator, source_of_parts, source_of_preset
 from .policy import Policy
 
@@ -27,6 +28,7 @@ _TYPES = {"float32": 1, "float64": 2, "bfloat16": 5, "float16": 5}
 # Where the policies of a role are, if not in the namespace of its name.
 _NAMESPACES = {**dict.fromkeys(("term", "score_map"), "kernel"), **dict.fromkeys(("weight_gate", "value_gate", "output_gate"), "gate")}
 _loaded: dict[pathlib.Path, Operator] = {}
+_loaded_companions: dict[tuple[pathlib.Path, str], _abi.Companion] = {}
 _lock = threading.Lock()
 
 
@@ -172,10 +174,17 @@ def _version(cache, words):
     return _cache.remembered(cache, "compiler", _cache.digest(*words, *facts), ask)
 
 
-def _flags(codes, words):
+# Judges are compiled by -O1: -O2 takes a third longer, and what -Og compiles runs 2.4 times as long.
+_JUDGES = ("verdict_gradients", "verdict", "probes")  # the longest first
+_OF_JUDGES = ("-DEIGEN_NO_DEBUG", "-DEIGEN_DONT_VECTORIZE")
+
+
+def _flags(codes, words, kind):
     flags = ["-std=c++20", "-march=native", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-pthread"]
     if not any(word.startswith("-O") for word in words):
-        flags.insert(1, "-O2")
+        flags.insert(1, "-O1" if kind in _JUDGES else "-O2")
+    if kind in _JUDGES:
+        flags.extend(_OF_JUDGES)
     return [*flags, "-Wno-psabi", "-Werror=return-type", f"-DATTUNE_C_TYPES={codes}"]
 
 
@@ -260,6 +269,11 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
+    def _built(self, kind):
+        """The library that the package was built with, or None."""
+        path = NATIVE / f"judges_{self._source.preset}.so"
+        return path if kind in _JUDGES and self._source.preset and path.exists() else None
+
     def policies(self):
         """What attune.compile was given, each in a line."""
         return [part.shown() for part in self._source.parts]
@@ -270,29 +284,47 @@ class Companions:
         compiler, cache = self._where
         return {"parts": parts, "dtypes": types, "compiler": compiler, "cache": cache and os.fspath(cache)}
 
+    def prepare_judges(self, gradients):
+        """Compiles what judges need, side by side, and says so in one line. What the cache has is not compiled."""
+        kinds = _JUDGES if gradients else _JUDGES[1:]
+        said, lock = [], threading.Lock()
+
+        def say(what, seconds, path):
+            with lock:
+                if not said:
+                    _say(f"judges of {self._source.what('library')}", self._source.seconds(kinds[0]), path)
+                said.append(what)
+
+        def prepare(kind):
+            if (kind, None, (), None) not in self._runs and not self._built(kind):
+                compiled(self._source, kind, 3, *self._where, say=say)
+
+        with ThreadPoolExecutor(len(kinds)) as pool:
+            list(pool.map(prepare, kinds))
+
     def run(self, kind, code=None, *types, against=None, tool=Host):
         """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.
         types: of its template. against, tool: as in compiled()."""
         key = kind, code, types, getattr(tool, "architecture", None)
         if key not in self._runs:
             codes = 3 if code is None else _TYPES[_abi.TYPES[code]]
-            path = compiled(self._source, kind, codes, *self._where, types=types, against=against, tool=tool)
+            path = self._built(kind) or compiled(self._source, kind, codes, *self._where, types=types, against=against, tool=tool)
             with _lock:
-                if path not in _loaded:
-                    _loaded[path] = _abi.Companion(path, kind)
-                self._runs[key] = _loaded[path].run
+                if (path, kind) not in _loaded_companions:
+                    _loaded_companions[path, kind] = _abi.Companion(path, kind)
+                self._runs[key] = _loaded_companions[path, kind].run
         return self._runs[key]
 
 
-def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None, tool=Host):
+def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None, tool=Host, say=None):
     """The path of a library, which is compiled unless the cache has it.
 
     against: a library that it links (MpiLibrary). Its `identity` and its `options()` are part of the key.
-    tool: how it is compiled: Host, or an Nvcc.
+    tool: how it is compiled: Host, or an Nvcc. say: called in front of the compiler; None: _say.
     """
     words, include = tool.words(compiler), get_include()
     folder = _cache.folder(cache)
-    flags = tool.flags(codes, words or [])
+    flags = tool.flags(codes, words or [], kind)
     installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
     headers = _cache.headers(folder, include, installed)
     text = source.of(kind, types)
@@ -316,7 +348,7 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=N
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
                 others = _headers.flags(words, kind)
-                _say(source.what(kind, types), source.seconds(kind), path)
+                (say or _say)(source.what(kind, types), source.seconds(kind), path)
                 _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include], links, tool)
     return path
 

@@ -36,7 +36,7 @@ class Nvcc:
                 return [path, *words[1:]]
         return None
 
-    def flags(self, codes: int, words: list[str]) -> list[str]:
+    def flags(self, codes: int, words: list[str], kind: str) -> list[str]:
         """Options that are part of the key. `codes` are of the host's types: the source has the device's."""
         host = "-Xcompiler=-fPIC,-fvisibility=hidden,-pthread"
         return ["-std=c++20", "-O2", f"-arch={self.architecture}", host, f"-DATTUNE_C_TYPES={codes}"]

@@ -8,6 +8,7 @@ import pathlib
 import re
 
 _HERE = pathlib.Path(__file__).parent
+NATIVE = _HERE / "_native"  # what is built: libraries, and in a wheel the program
 _SOURCES = _HERE.parent.parent.parent  # of a checkout
 
 

@@ -16,9 +16,10 @@ from ._arrays import wrong
 from ._compile import Companions, Later
 from ._errors import did_you_mean
 from ._operator import Operator
+from ._places import NATIVE
 from ._sources import source_of_preset
 
-_FOLDER = pathlib.Path(__file__).parent / "_native"
+_FOLDER = NATIVE
 # The features that each x86-64 level adds to the one below, as Linux names them (abm is LZCNT); the best first.
 _LEVELS = (
     ("x86-64-v4-amx", {"avx512_bf16", "amx_tile", "amx_bf16"}),

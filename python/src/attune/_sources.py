@@ -204,12 +204,12 @@ _COMPANIONS = {
     "reference_vjp": (("attune/interop/c_reference.hpp",), f"run_reference_vjp<double, {_MAKE}", 9),
     "reference50": (_DIGITS, f"run_reference<attune::digits50, {_MAKE}", 13),
     "reference50_vjp": (_DIGITS, f"run_reference_vjp<attune::digits50, {_MAKE}", 15),
-    "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}", 20),
-    "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}", 30),
+    "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}", 13),
+    "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}", 20),
     "mpi": (("attune/interop/c_mpi.hpp",), f"run_on_ranks<{_MAKE}", 20),
     "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}", 20),
     "warps": (("attune/testing/interop/c_warps.hpp",), f"run_warps<{_MAKE}", 12),  # of emulated warps, for tests
-    "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}", 10),
+    "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}", 5),
 }
 _ON_DEVICE = ("cuda", "warps")
 

@@ -113,8 +113,9 @@ class Verdict:
 
     def __str__(self):
         several = len(self._sent) > 1
-        lines = [(f"{what}: " if several else "") + one.text for what, one in self._sent.items()]
-        return "".join(lines + [f"  hint: {hint}\n" for hint in self.hints]).rstrip("\n")
+        text = "".join((f"{what}: " if several else "") + one.text for what, one in self._sent.items())
+        first, _, rest = text.partition("\n")
+        return "\n".join([first, *(f"  hint: {hint}" for hint in self.hints), rest]).rstrip("\n")
 
     def __repr__(self):
         return f"<attune verdict {self.decision}{': ' + self.reasons[0] if self.reasons else ''}>"

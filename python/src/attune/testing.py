@@ -217,6 +217,7 @@ def assert_attention(
     verdicts, by probes.
     """
     wanted = dict(zip(*_demanded(must_detect)))
+    operator_of(op)._companions.prepare_judges(gradients)
     packs = [probe for seed in _seeds(seeds) for probe in probes(op, seed=seed, **how)]
     if gradients and packs[0]._to.kind == "numpy":
         raise wrong("gradients", "the value True", 'False for NumPy arrays, or arrays="torch"')

@@ -359,7 +359,7 @@ def _of_weights(asking, few, small):
     head = "" if whole["heads"][1] == 1 else f" of head {part['heads'][0] + h}"
     size = f"{len(rows)} x {len(keys)}{head}, values one-hot"
     if not lines:
-        return [f"weights seen ({size}) are the exact ones: the values are read, or out is written, in a wrong way"]
+        return [f"weights seen ({size}) are the exact ones: look at how values are read and results are written"]
     return [f"weights seen ({size}):", *("  " + line for line in lines)]
 
 

@@ -177,7 +177,8 @@ def differences(seen, exact, rows, keys, unit):
         where = f"{_rows_of(rows, nan.any(1))}, {of_keys([int(j) for j in keys[nan.any(0)]], keys.tolist())}"
         return [f"weights are NaN or infinite in {where}"]
     if not (abs(seen - exact) > rel * numpy.maximum(abs(seen), exact) + _TINY).any():
-        return []
+        ratio = seen.sum() / max(exact.sum(), _TINY)  # rounding averages out
+        return [f"the weights sum to {ratio:.5g} times the exact sums"] if abs(ratio - 1) > max(unit / 4, 1e-4) else []
     lines, always, explained = _edges(seen, exact, rows, keys)
     lost = (exact > 10 * _TINY) & (abs(seen) < _NEAR_ZERO * exact) & ~always
     extra = (exact <= 0) & (abs(seen) > _TINY)

@@ -86,6 +86,16 @@ def test_a_window_that_starts_late():
     assert differences(wrong, exact, range(24), range(40), 2.0**-24)[0] == "query i sees keys from i + 10 on, not i + 9"
 
 
+def test_a_window_that_the_operator_does_not_have():
+    i = np.arange(24)[:, None] + 16
+    exact, wrong = (weights(np.zeros((24, 40)), (J <= i) & (J > i - n)) for n in (99, 30))
+    line = differences(wrong, exact, range(24), range(40), 2.0**-24)[0]
+    assert line == (
+        "the first key that a query sees is off by +1 to +10: it is i - 13 for query i in queries 14..23: "
+        "query 23 sees keys from 10, not 0"
+    )
+
+
 def test_weights_that_do_not_sum_to_one():
     w = weights(np.zeros((4, 6)), np.ones((4, 6), bool))
     assert differences(w * 1.02, w, range(4), range(6), 2.0**-24)[0] == "the sum of the weights is off by +0.02 in all queries"

@@ -87,6 +87,9 @@ def _edge(seen, exact, rows, keys, last, constant=False):
     by = f"{low:+d}" if low == high else f"{low:+d} to {high:+d}"
     n = int(numpy.argmax(numpy.where(told, abs(off), -1)))
     example = f"query {rows[n]} sees keys {'up to' if last else 'from'} {found[n]}, not {right[n]}"
+    place = set((found - rows)[wrong])
+    if len(place) == 1:
+        by = f"{by}: it is {_plus(int(place.pop()))} for query i"
     return f"the {which} key that a query sees is off by {by} in {_rows_of(rows, wrong)}: {example}", wrong
 
 

@@ -301,6 +301,36 @@ def test_inputs_stay_as_they_are(again):
     assert all(np.array_equal(x, probe.inputs[name]) for name, x in before.items())
 
 
+def test_an_operator_that_cannot_be_compiled(again, monkeypatch):
+    def weights(self, part):
+        raise attune.CompileError("attune: no compiler\nand more")
+
+    monkeypatch.setattr(_ask_again.Asking, "weights", weights)
+    text = again(kernel(shift=1), drawn())
+    assert text.startswith("smallest failing call: 1 head of 4") and text.endswith("weights not seen: attune: no compiler")
+
+
+@compiles
+def test_the_value_of_a_ground_is_no_weight(again, monkeypatch):
+    def verdict(operator, *, out, **call):
+        right = operator(**{n: x.astype(np.float64) if isinstance(x, np.ndarray) else x for n, x in call.items()})
+        return SimpleNamespace(decision="PASS" if np.allclose(out, right, atol=1e-4) else "FAIL", reasons=["out is wrong"])
+
+    monkeypatch.setattr(_ask_again, "verdict", verdict)
+    probe, rng = drawn(), np.random.default_rng(1)
+    probe.operator = attune.op("principled")
+    probe._call.update({"length_scale.gamma": 0.5, "normalizer.gamma": 0.5})
+    for name, shape in dict(gate_q=(1, 4, 24, 16), gate_k=(1, 2, 40, 16), v0=(1, 4, 1, 16)).items():
+        probe.inputs[name] = rng.standard_normal(shape).astype(np.float32)
+
+    def run(q, k, v, **more):
+        numbers = {"length_scale.gamma": 0.5, "normalizer.gamma": 0.5}
+        return probe.operator(q, k, v, mask=CAUSAL & masks.window(2, 0), **more, **numbers)
+
+    text = again(run, probe)
+    assert "values one-hot):\n" in text and "i + 14 for query i" in text, text
+
+
 def test_equal_questions_have_equal_answers(again):
     assert again(kernel(shift=1), drawn()) == again(kernel(shift=1), drawn())
 

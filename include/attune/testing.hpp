@@ -5,6 +5,7 @@
 // Boost, and xsimd for the checks of the CPU executor: link attune::testing.
 #pragma once
 
+#include <attune/testing/asking/ask_again.hpp>
 #include <attune/testing/forward_check.hpp>
 #include <attune/testing/gradient_check.hpp>
 #include <attune/testing/gradient_verdict.hpp>

@@ -7,14 +7,17 @@
 """
 
 import ctypes
+import functools
 import math
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 
 from . import _abi
 from ._arrays import index_of, is_array, is_torch, on_host, wrong
+from ._ask_again import explained
 from ._calls import Call
 from ._layout import TYPE
 from ._presets import operator_of
@@ -34,7 +37,7 @@ class Probe:
     """
 
     def __init__(self, operator, call, to, name, reveals, seed):
-        self.operator, self._call, self._to = operator, call, to
+        self.operator, self._call, self._to, self._took = operator, call, to, 0.0
         self.name, self.reveals, self.seed = name, reveals, seed
         self.inputs, self.dout, self.dlse, self.dground_weight = {}, None, None, None
 
@@ -55,6 +58,13 @@ class Probe:
         if any(name[:1] == "d" and name[1:] in self.inputs for name in results) and "dlse" not in results:
             results.setdefault("dout", self.dout)
         return verdict(self.operator, out=out, must_detect=must_detect, **self.inputs, **self._call, **results)
+
+    def ask_again(self, kernel, *, gradients=False, seconds=10, weights=None, arithmetic=None):
+        """Text about a kernel that fails on this probe: its smallest failing call, and the weights that it used.
+
+        kernel, gradients and formats are those of assert_attention, which does this on a failure.
+        """
+        return "\n".join(_again(kernel, self, gradients, _formats(weights, arithmetic), _seconds("seconds", seconds)))
 
 
 class _Arrays:
@@ -200,7 +210,7 @@ def _blank_call(operator, mask, offset, named):
 
 
 def assert_attention(
-    kernel, op, *, gradients=True, must_detect=None, seeds=(1,), weights=None, arithmetic=None, **how
+    kernel, op, *, gradients=True, must_detect=None, seeds=(1,), weights=None, arithmetic=None, ask_again=10, **how
 ):
     """Fails unless a kernel computes the operator: on every probe, and its gradients, too.
 
@@ -212,6 +222,8 @@ def assert_attention(
     must_detect: defects that at least one probe must be able to show, as in attune.verdict.
     seeds: of the probes. weights, arithmetic: as in attune.verdict. Other arguments are those of attune.testing.probes:
     strict=True judges what kernels need not promise, too.
+    ask_again: seconds for calling a failed kernel again, on parts of the probe: the failure names the smallest failing
+    call and the weights that the kernel used. 0 does not.
 
     The first line of the AssertionError says what is wrong: "behaves as if kernel.scale were -0.77 % ...". Returns the
     verdicts, by probes.
@@ -221,7 +233,8 @@ def assert_attention(
     packs = [probe for seed in _seeds(seeds) for probe in probes(op, seed=seed, **how)]
     if gradients and packs[0]._to.kind == "numpy":
         raise wrong("gradients", "the value True", 'False for NumPy arrays, or arrays="torch"')
-    formats = {"weights": weights, "arithmetic": arithmetic}
+    seconds = _seconds("ask_again", ask_again)
+    formats = _formats(weights, arithmetic)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         waiting = [(one, pool.submit(one.judge, **results)) for one, results in _run(kernel, packs, gradients, formats)]
         try:
@@ -236,7 +249,9 @@ def assert_attention(
             for _, found in waiting:
                 found.cancel()
     if failed:
-        raise AssertionError(_words(*max(failed, key=lambda x: _told(x[1]))))
+        probe, one = max(failed, key=lambda x: _told(x[1]))
+        again = _again(kernel, probe, _of_gradients(one), formats, seconds) if seconds else []
+        raise AssertionError(_words(probe, one, again))
     unseen = _unseen(verdicts, wanted)
     if unseen:
         raise AssertionError("UNDECIDABLE: " + "\n  ".join(unseen))
@@ -268,12 +283,14 @@ def _run(kernel, packs, gradients, formats):
     """Pairs of a probe and what the kernel computed from it."""
     for probe in packs:
         try:
+            started = time.perf_counter()
             results = _results(kernel, probe, gradients)
+            probe._took = time.perf_counter() - started
         except Exception as e:
             if hasattr(e, "add_note"):
                 e.add_note(f"attune: the kernel ran on the probe {probe.name!r}, seed {probe.seed}")
             raise
-        yield probe, {**results, **{name: x for name, x in formats.items() if x is not None}}
+        yield probe, {**results, **formats}
 
 
 def _results(kernel, probe, gradients):
@@ -311,11 +328,31 @@ def _results(kernel, probe, gradients):
     return results
 
 
-def _words(probe, one):
+def _formats(weights, arithmetic):
+    return {name: x for name, x in (("weights", weights), ("arithmetic", arithmetic)) if x is not None}
+
+
+def _again(kernel, probe, gradients, formats, seconds):
+    return explained(functools.partial(_results, kernel), probe, gradients, formats, seconds)
+
+
+def _seconds(name, x):
+    if isinstance(x, bool) or not isinstance(x, (int, float)) or not x >= 0:
+        raise wrong(name, f"the value {x!r}", "seconds, or 0")
+    return x
+
+
+def _of_gradients(one):
+    """Whether the gradients of a verdict failed, and out did not."""
+    return "gradients" in one.reports and not ("outputs" in one.reports and one.reports.outputs.decision == "FAIL")
+
+
+def _words(probe, one, again=()):
     lines = [one.reasons[0]]
     lines.append(f"  on the probe {probe.name!r}, seed {probe.seed}, which reveals {probe.reveals}")
     if probe.name in _CONTRACTS:
         lines.append(f"  contract of strict=True: {_CONTRACTS[probe.name]}")
+    lines += ["  " + line for line in again]
     lines.append(f"  meant to be {probe.operator.name}, judged as {one.stored}:")
     return "\n".join(lines + ["  " + line for line in str(one).split("\n")])
 

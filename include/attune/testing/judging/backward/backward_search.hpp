@@ -45,7 +45,7 @@ class backward_search {
     call_facts const facts = altered_rows<Op>(call_.op, call_.in, call_.p).facts();
     std::vector<suspect> all{{"factor of the recomputed logits", look::operators, {row_effect::kind::logit_factor}},
                              {"factor of dP",
-                              "look at: dropout's scale, and what multiplies <dout, v>",
+                              "dropout's scale, and what multiplies <dout, v>",
                               {row_effect::kind::product_factor}}};
     auto const add = [&](known_defect const& d, bool alone) {
       if (!d.applies(facts)) return;
@@ -273,7 +273,7 @@ class backward_search {
       });
       finding f;
       f.name = std::move(name);
-      f.look_at = "look at: how the backward pass recomputes the logits";
+      f.look_at = "how the backward pass recomputes the logits";
       f.of_inputs = true;
       f = call_.seen.judged(f, numbers(to));
       if (f.tested && f.share < explained) in_some_gradients(f, to);

@@ -123,7 +123,7 @@ void by_common_factors(gradient_call<Op>& call) {
       if (call.given.all().count(f) == 0) return;
     finding f;
     f.name = name;
-    f.look_at = "look at: what multiplies these gradients alone";
+    f.look_at = "what multiplies these gradients alone";
     f.parameter = f.relative = true;
     f = call.seen.judged(f, exact_gradients(call, of));
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it

@@ -56,18 +56,18 @@ inline constexpr bool rotary(facts f) { return f.rotary; }
 
 /// Advice that several defects share.
 namespace look {
-inline constexpr std::string_view mask = "look at: the mask's offset; key j is visible to query i if j <= i + Lk - Lq",
-                                  tiles = "look at: the loop's bounds over tiles of keys, and the masked last tile",
-                                  heads = "look at: the map from query heads to key heads, and strides of heads",
-                                  precision = "look at: the type of the accumulator and of the stored tile",
-                                  sum = "look at: what is added to the row's sum, and what divides it",
-                                  merge = "look at: the merge of splits",
-                                  lse = "look at: how lse is computed and in which base",
-                                  ground = "look at: the sink's or ground's term of the row's sum",
-                                  positions = "look at: the positions that the score takes, not those of the mask",
-                                  layout = "look at: strides, the order of axes, and the shared-memory swizzle",
-                                  row_term = "look at: the preprocess kernel of D = <dout, out>, and its index",
-                                  operators = "look at: whether the call passes this part of the operator at all";
+inline constexpr std::string_view mask = "the mask's offset; key j is visible to query i if j <= i + Lk - Lq",
+                                  tiles = "the loop's bounds over tiles of keys, and the masked last tile",
+                                  heads = "the map from query heads to key heads, and strides of heads",
+                                  precision = "the type of the accumulator and of the stored tile",
+                                  sum = "what is added to the row's sum, and what divides it",
+                                  merge = "the merge of splits",
+                                  lse = "how lse is computed and in which base",
+                                  ground = "the sink's or ground's term of the row's sum",
+                                  positions = "the positions that the score takes, not those of the mask",
+                                  layout = "strides, the order of axes, and the shared-memory swizzle",
+                                  row_term = "the preprocess kernel of D = <dout, out>, and its index",
+                                  operators = "whether the call passes this part of the operator at all";
 }  // namespace look
 
 /// Whether a backward pass may have a forward pass's change alone: it recomputes logits and weights.

@@ -47,7 +47,7 @@ inline constexpr known_defect known_defects[] = {
     {"window one key too long on both sides", look::mask, {.first = -1, .last = +1}, if_::windowed},
     {"window one key too short on both sides", look::mask, {.first = +1, .last = -1, .inner = true}, if_::windowed},
     {"cap applied after the mask: hidden keys count",
-     "look at: whether the cap's tanh comes before the mask sets -infinity",
+     "whether the cap's tanh comes before the mask sets -infinity",
      {.cap_after_mask = true},
      [](call_facts const& f) { return f.masked && f.scores && !f.derived; }},
     // ---- where keys and values are read, and out is written
@@ -102,7 +102,7 @@ inline constexpr known_defect known_defects[] = {
     {"sink or ground counted 4 times, as once per split", look::merge, {.ground_times = 4}, if_::ground},
     {"sink or ground counted 8 times, as once per split", look::merge, {.ground_times = 8}, if_::ground},
     {"a sink of logit 0 that the operator does not have",
-     "look at: keys of zeros that pad the last tile, and a sink that this call should not have",
+     "keys of zeros that pad the last tile, and a sink that this call should not have",
      {.sink_added = true},
      [](call_facts const& f) { return f.lse && !f.ground; }},
     // ---- positions of the score
@@ -113,7 +113,7 @@ inline constexpr known_defect known_defects[] = {
      {.without_positions = true},
      [](call_facts const& f) { return f.positions && !f.derived; }},
     {"rotary pairs of the other layout",
-     "look at: which features form a pair: (r, r + R) or (2 r, 2 r + 1)",
+     "which features form a pair: (r, r + R) or (2 r, 2 r + 1)",
      {.other_rotary = true},
      if_::rotary},
 };

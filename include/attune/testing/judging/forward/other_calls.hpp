@@ -36,7 +36,7 @@ void by_slopes(sampled_call<Op>& call) {
         set_parameter(other, path, slopes);
         finding f;
         f.name = name;
-        f.look_at = "look at: the formula of the slopes";
+        f.look_at = "the formula of the slopes";
         call.judge_direction(f, call.changes_to(altered_rows<Op>(other, call.in, call.p)));
       }
     };
@@ -107,7 +107,7 @@ void add_other_bias(suspicions<Op>& all, sampled_call<Op> const& call) {
     shape const e = bias.extents();
     if (e.size() > index_t(1e7)) return;
     auto const with = [&](std::string const& name, auto const& read) {
-      all.add_call(name, "look at: the strides of the bias, 0 where it is broadcast", [e, read](other_call<Op>& to) {
+      all.add_call(name, "the strides of the bias, 0 where it is broadcast", [e, read](other_call<Op>& to) {
         std::vector<double>& numbers = to.numbers.emplace_back();
         for (index_t b = 0; b < e.batch; ++b)
           for (index_t h = 0; h < e.head; ++h)
@@ -193,7 +193,7 @@ void add_exchanged_scales(suspicions<Op>& all, sampled_call<Op> const& call, std
   if (!(std::fabs(size) > 0.01)) return;
   all.add(attune::detail::text("scales of k and v exchanged (logits ",
                                attune::detail::signed_number_text(100 * size, 3), " %, out divided by the same)"),
-          "look at: which scale belongs to k and which to v",
+          "which scale belongs to k and which to v",
           [&call, append, rows_of, size](sampled_row const& r, std::vector<double>& x) {
             rows_of(size, [&](Op const& op) { append(altered_rows<Op>(op, call.in, call.p), size, r, x); });
           });

@@ -51,7 +51,7 @@ void add_other_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
       });
     };
     // Rotary angles of base 10,000: of the positions, or of one position more or less.
-    constexpr std::string_view turns = "look at: whether the inputs are turned already, and by which position";
+    constexpr std::string_view turns = "whether the inputs are turned already, and by which position";
     auto const turned = [=](any_tensor const& x, bool halves, std::function<double(index_t, index_t)> position) {
       index_t const width = x.extents().feature, pairs = width / 2;
       return [=](index_t b, index_t h, index_t i, index_t d) {
@@ -94,7 +94,7 @@ void add_other_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
         };
       };
       with(std::string("rotary pairs of the other layout, of ") + (halves ? "neighbors" : "halves"),
-           "look at: which features form a pair: (r, r + R) or (2 r, 2 r + 1)",
+           "which features form a pair: (r, r + R) or (2 r, 2 r + 1)",
            other_pairs(in.q, of_query(1), of_query(-1)), other_pairs(in.k, of_key(1), of_key(-1)), {});
     }
     // Rounded inputs.
@@ -124,7 +124,7 @@ void add_other_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
         auto const without = [](any_tensor const& x, index_t first, index_t last) {
           return [=](index_t b, index_t h, index_t i, index_t d) { return d >= first && d < last ? 0 : x(b, h, i, d); };
         };
-        constexpr std::string_view width = "look at: the loop over features of q k, and the masked last part";
+        constexpr std::string_view width = "the loop over features of q k, and the masked last part";
         with(attune::detail::text("last ", n, " features missing from the product q k"), width, {},
              without(in.k, D - n, D), {});
         with(attune::detail::text("first ", n, " features missing from the product q k"), width, {},
@@ -132,7 +132,7 @@ void add_other_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
       }
     // One for the other.
     if (in.k.extents() == in.v.extents()) {
-      constexpr std::string_view pointers = "look at: the pointers of k and v";
+      constexpr std::string_view pointers = "the pointers of k and v";
       with("k and v exchanged", pointers, {}, read(in.v), read(in.k));
       with("k in place of v", pointers, {}, {}, read(in.k));
       with("v in place of k", pointers, {}, read(in.v), {});

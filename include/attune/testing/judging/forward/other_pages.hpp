@@ -85,7 +85,7 @@ void by_pages(sampled_call<Op>& call) {
           finding f;
           f.name = attune::detail::text("page ", n, " of batch element ", b, " read as page ", m, " of batch element ",
                                         from, ": a stale page");
-          f.look_at = "look at: the block table, and the stride of its rows";
+          f.look_at = "the block table, and the stride of its rows";
           call.report.findings.push_back(call.judged(f, row_change{.keys = marked::elsewhere},
                                                      [b = b](sampled_row const& r) { return r.batch == b; }));
         }
@@ -119,7 +119,7 @@ void add_other_tiles(suspicions<Op>& all, sampled_call<Op> const& call) {
                                                 exchanged ? " exchanged with keys " : " read from keys ", m * size,
                                                 "..", (m + 1) * size - 1,
                                                 exchanged ? ": pages or tiles exchanged" : ": a stale page or tile"),
-                           "look at: the block table, and the barrier between loading a tile and its use",
+                           "the block table, and the barrier between loading a tile and its use",
                            [=, &call](other_call<Op>& to) {
                              auto const moved = [&](any_tensor const& x) {
                                shape const& e = x.extents();

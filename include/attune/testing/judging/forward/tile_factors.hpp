@@ -69,7 +69,7 @@ void by_tile_factors(sampled_call<Op>& call, std::vector<std::size_t> const& of)
       f.name =
           attune::detail::text("weights of whole tiles of ", tile, " keys off, by other factors in each row: a stale ",
                                "maximum, a missing rescale, or a wrong merge of splits");
-      f.look_at = "look at: where e^(old maximum - new maximum) multiplies sum and out, and the merge of splits";
+      f.look_at = "where e^(old maximum - new maximum) multiplies sum and out, and the merge of splits";
       f.last_resort = true;
       f = call.seen.judged(f, along);
       f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it

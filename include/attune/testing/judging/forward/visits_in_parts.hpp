@@ -14,7 +14,7 @@ namespace attune::testing::detail {
 template <class Op>
 void add_visits_in_parts(suspicions<Op>& all) {
   using attune::detail::text;
-  constexpr std::string_view rescale = "look at: where e^(old maximum - new maximum) multiplies sum and out";
+  constexpr std::string_view rescale = "where e^(old maximum - new maximum) multiplies sum and out";
   if constexpr (Op::has_lse) {
     struct forgotten {
       stale what;

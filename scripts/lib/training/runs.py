@@ -24,9 +24,10 @@ FIRST, BIN = 5, 50  # losses of the first steps; a point of the curve is the mea
 
 
 def order(names, seeds=None):
-    """Pairs (row, seed): first seed 1 of all rows, so that a study that is stopped compares rows of equally many seeds."""
-    most = max(ROWS[name][1] for name in names)
-    return [(name, seed) for seed in range(1, most + 1) for name in names if seed <= (seeds or ROWS[name][1])]
+    """Pairs (row, seed): seed 1 of all rows, then the rows with most seeds, so that a study that is stopped has a use."""
+    most = max(count for _, count in ROWS.values())
+    pairs = [(name, seed) for seed in range(1, most + 1) for name in names if seed <= min(ROWS[name][1], seeds or most)]
+    return sorted(pairs, key=lambda pair: pair[1] > 1 and most + 1 - ROWS[pair[0]][1])
 
 
 def rate_at(step, steps):
@@ -44,11 +45,11 @@ def optimizer_of(model):
 
 
 class Data:
-    """The text, in two parts: the last tenth is for validation."""
+    """The text, in two parts: the last tenth, or half of a short text, is for validation."""
 
     def __init__(self, name):
         numbers, self.letters = text_of(name)
-        cut = len(numbers) * 9 // 10
+        cut = len(numbers) * 9 // 10 if len(numbers) > 20 * measures.LENGTHS[-1] else len(numbers) // 2
         self.name, self.train, self.validation = name, numbers[:cut], numbers[cut:]
         self.hash = hashlib.sha256(bytes(numbers.to(torch.uint8).tolist())).hexdigest()[:16]
 

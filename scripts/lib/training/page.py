@@ -150,7 +150,8 @@ def dilution_table(study, rows):
 
 
 def sinks_table(study, rows):
-    head = ["row", "first character, layer 1", "layer 2", "largest head", "heads above 0.3", "separators", "sum of weights", "ground"]
+    head = ["row", "first character, layer 1", "layer 2", "largest head", "heads above 0.3", "separators", "sum of weights"]
+    head.append("ground")
     body = []
     for row in rows:
         layers = [
@@ -165,7 +166,8 @@ def sinks_table(study, rows):
 
 
 def activations_table(study, rows):
-    head = ["row", "largest", "median", "largest / median, worst layer", "kurtosis", "norm, first / others", "size of q·k at first", "at last"]
+    head = ["row", "largest", "median", "largest / median, worst layer", "kurtosis", "norm, first / others"]
+    head += ["size of q·k at first", "at last"]
     body = []
     for row in rows:
         numbers = [shown(study.values(row, hidden("max")), 1), number(study.values(row, hidden("median")), 2)]
@@ -288,8 +290,8 @@ def plot_lengths(study, rows):
     low = math.floor(10 * min(min(x) for x in found.values())) / 10
     high = math.ceil(10 * max(max(x) for x in found.values())) / 10
     ticks = [round(low + 0.2 * n, 1) for n in range(int((high - low) / 0.2 + 1e-9) + 1)]
-    plot = Plot("Loss of the same 64 characters after a longer text", ("characters of the text", 0, 2, [(0, 128), (1, 256), (2, 512)]),
-                ("nats per character", low, high, ticks))  # fmt: skip
+    lengths = "characters of the text", 0, 2, [*enumerate(LENGTHS)]
+    plot = Plot("Loss of the same 64 characters after a longer text", lengths, ("nats per character", low, high, ticks))
     for row, color in zip(rows, COLORS):
         plot.line(range(3), found[row], color, name_of(row))
         plot.points(range(3), found[row], color)

@@ -25,9 +25,8 @@ class Plot:
             self.parts.append(self.rule(left, self.py(at), left + WIDE, self.py(at)))
             self.parts.append(self.text(left - 6, self.py(at) + 4, words, "end"))
         self.parts.append(self.text(left + WIDE / 2, TOP + height + 32, x[0], "middle"))
-        self.parts.append(self.text(0, TOP - 10, y[0])) if left > LEFT else self.parts.append(
-            f'<text transform="translate(14 {TOP + height / 2}) rotate(-90)" text-anchor="middle">{html.escape(y[0])}</text>'
-        )
+        turned = f'transform="translate(14 {TOP + height / 2}) rotate(-90)"'
+        self.parts.append(f'<text {turned} text-anchor="middle">{html.escape(y[0])}</text>')
         self.named = 0
 
     def px(self, at):

@@ -114,7 +114,7 @@ def run(row, seed, data, steps=STEPS):
 
 
 def times(names, data, rounds=60):
-    """Processor time of a step of every row, one after the other, so that all of them share the minutes. A line of the results."""
+    """Processor time of a step of every row, one after the other, so that all share the minutes: a line of the results."""
     torch.set_num_threads(1)
     trained = {name: Training(name, 1, data, STEPS) for name in names}
     found = {name: [] for name in names}

@@ -72,7 +72,9 @@ def test_the_order_of_runs():
     order = runs.order(list(ROWS))
     assert len(order) == sum(seeds for _, seeds in ROWS.values()) == len(set(order))
     assert order[: len(ROWS)] == [(row, 1) for row in ROWS]
-    assert order[len(ROWS) : len(ROWS) + 5] == [("softmax", 2), ("sink", 2), ("entmax15", 2), ("principled", 2), ("softmax", 3)]
+    most = [row for row, (_, seeds) in ROWS.items() if seeds == 5]
+    assert {"softmax", "sink", "entmax15", "principled"} <= {*most}
+    assert order[len(ROWS) : len(ROWS) + len(most) + 1] == [*((row, 2) for row in most), ("softmax", 3)]
     assert runs.order(["gate", "sink"], 2) == [("gate", 1), ("sink", 1), ("sink", 2), ("gate", 2)]
 
 

@@ -246,7 +246,7 @@ ROWS = {
     "principled": (Principled, 5),
     "off_by_one": (OffByOne, 2),
     "ssmax": (SSMax, 2),
-    "affine_scaled": (AffineScaled, 2),
+    "affine_scaled": (AffineScaled, 5),
     "affine_scaled_total": (AffineScaledTotal, 2),
     "hybrid": (Hybrid, 2),
     "margin": (principled(parts=("margin",)), 2),

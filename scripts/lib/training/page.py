@@ -21,7 +21,7 @@ NAMES |= {name: f"only {name}" for name in ("margin", "gate", "ground")}
 
 
 def name_of(row):
-    return NAMES.get(row, row)
+    return NAMES.get(row, row).replace("gamma from -", "γ from −")
 
 
 class Study:
@@ -33,15 +33,20 @@ class Study:
             if line["row"] in ROWS and line["steps"] == 1500 and line["text"] == "topics":
                 self.of.setdefault(line["row"], {})[line["seed"]] = line
         self.rows = [row for row in ROWS if row in self.of]
+        self.common = set.intersection(*(set(self.of[row]) for row in self.rows))  # seeds of every row
         self.times = next((line for line in reversed(lines) if line["row"] == "times"), None)
 
     def values(self, row, number):
         """A number of each seed's run."""
         return [number(line) for _, line in sorted(self.of[row].items())]
 
-    def differences(self, row, number):
-        """A number minus that of softmax with the same seed."""
-        base = self.of["softmax"]
+    def mean(self, row, number, digits=3):
+        """For a table: the mean over the seeds that all rows have, which can be compared."""
+        return f"{statistics.mean(number(self.of[row][seed]) for seed in self.common):.{digits}f}"
+
+    def differences(self, row, number, base="softmax"):
+        """A number minus that of another row with the same seed."""
+        base = self.of[base]
         return [number(line) - number(base[seed]) for seed, line in sorted(self.of[row].items()) if seed in base]
 
 
@@ -57,12 +62,13 @@ def shown(values, digits=3, sign=""):
     """For a table: mean ± half the interval; two seeds: both; one: the number."""
     mean, half = interval(values)
     if half is not None:
-        return f"{mean:{sign}.{digits}f} ± {half:.{digits}f}"
-    return ", ".join(f"{x:{sign}.{digits}f}" for x in values)
+        return f"{written(mean, digits, sign)} ± {half:.{digits}f}"
+    return ", ".join(written(x, digits, sign) for x in values)
 
 
-def number(values, digits=3):
-    return f"{statistics.mean(values):.{digits}f}"
+def written(x, digits, sign):
+    """A number. What is rounded to 0 has no sign."""
+    return f"{x:{sign}.{digits}f}" if float(f"{x:.{digits}f}") else f"{0:.{digits}f}"
 
 
 def table(head, rows):
@@ -75,6 +81,10 @@ def table(head, rows):
 
 def loss(line):
     return line["validation"]["128"]["all"]
+
+
+def last_loss(line):
+    return line["curve"][-1]
 
 
 def heads(line, name):
@@ -112,15 +122,15 @@ def ratio(line):
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def losses_table(study, rows):
-    head = ["row", "seeds", "parameters", "training loss, last 50 steps", "validation loss", "minus softmax, same seed"]
+def losses_table(study, rows, base="softmax"):
+    """base: what the last columns compare with."""
+    minus = f"minus {name_of(base)}"
+    head = ["row", "seeds", "parameters", "validation loss", minus, f"training loss, last 50 steps, {minus}"]
     body = []
     for row in rows:
-        lines = study.of[row]
-        off = "–" if row == "softmax" else shown(study.differences(row, loss), sign="+")
-        last = number(study.values(row, lambda line: line["curve"][-1]))
-        count = f"{next(iter(lines.values()))['parameters']:,}"
-        body.append([name_of(row), len(lines), count, last, shown(study.values(row, loss)), off])
+        count = f"{study.of[row][1]['parameters']:,}"
+        off = ["–", "–"] if row == base else [shown(study.differences(row, f, base), sign="+") for f in (loss, last_loss)]
+        body.append([name_of(row), len(study.of[row]), count, shown(study.values(row, loss)), *off])
     return table(head, body)
 
 
@@ -132,9 +142,9 @@ def lengths_table(study, rows):
         return same("512")(line) - same("128")(line)
 
     for row in rows:
-        each = [number(study.values(row, same(length))) for length in LENGTHS]
+        each = [study.mean(row, same(length)) for length in LENGTHS]
         off = "–" if row == "softmax" else shown(study.differences(row, growth), 2, "+")
-        whole = number(study.values(row, lambda line: line["validation"]["512"]["all"]))
+        whole = study.mean(row, lambda line: line["validation"]["512"]["all"])
         body.append([name_of(row), *each, shown(study.values(row, growth), 2), off, whole])
     return table(head, body)
 
@@ -143,8 +153,8 @@ def dilution_table(study, rows):
     head = ["row", "entropy / log K, 128", "256", "512", "largest weight, 128", "256", "512"]
     body = []
     for row in rows:
-        shares = [number(study.values(row, at_length(length, "entropy share"))) for length in LENGTHS]
-        highest = [number(study.values(row, at_length(length, "highest weight"))) for length in LENGTHS]
+        shares = [study.mean(row, at_length(length, "entropy share")) for length in LENGTHS]
+        highest = [study.mean(row, at_length(length, "highest weight")) for length in LENGTHS]
         body.append([name_of(row), *shares, *highest])
     return table(head, body)
 
@@ -155,13 +165,13 @@ def sinks_table(study, rows):
     body = []
     for row in rows:
         layers = [
-            number(study.values(row, lambda line: statistics.mean(line["layers"][n]["first"]))) for n in range(2)
+            study.mean(row, lambda line: statistics.mean(line["layers"][n]["first"])) for n in range(2)
         ]
-        largest = number(study.values(row, lambda line: max(heads(line, "first"))))
-        ground = number(study.values(row, mean_of_heads("ground"))) if heads(study.of[row][1], "ground") else "–"
-        mass = number(study.values(row, mean_of_heads("mass")), 2)
-        separators = number(study.values(row, mean_of_heads("separators")), 2)
-        body.append([name_of(row), *layers, largest, number(study.values(row, sinks), 2), separators, mass, ground])
+        largest = study.mean(row, lambda line: max(heads(line, "first")))
+        ground = study.mean(row, mean_of_heads("ground")) if heads(study.of[row][1], "ground") else "–"
+        mass = study.mean(row, mean_of_heads("mass"), 2)
+        separators = study.mean(row, mean_of_heads("separators"), 2)
+        body.append([name_of(row), *layers, largest, study.mean(row, sinks, 2), separators, mass, ground])
     return table(head, body)
 
 
@@ -170,10 +180,10 @@ def activations_table(study, rows):
     head += ["size of q·k at first", "at last"]
     body = []
     for row in rows:
-        numbers = [shown(study.values(row, hidden("max")), 1), number(study.values(row, hidden("median")), 2)]
+        numbers = [shown(study.values(row, hidden("max")), 1), study.mean(row, hidden("median"), 2)]
         numbers += [shown(study.values(row, ratio), 1), shown(study.values(row, hidden("kurtosis")), 2)]
-        numbers.append(number(study.values(row, hidden("first norm")), 2))
-        numbers += [number(study.values(row, lambda line: line["scores"][at]), 1) for at in ("0", "1500")]
+        numbers.append(study.mean(row, hidden("first norm"), 2))
+        numbers += [study.mean(row, lambda line: line["scores"][at], 1) for at in ("0", "1500")]
         body.append([name_of(row), *numbers])
     return table(head, body)
 
@@ -182,9 +192,9 @@ def weights_table(study, rows):
     head = ["row", "zero weights", "negative weights", "entropy, nats", "sum, deviation over queries"]
     body = []
     for row in rows:
-        spread = max(study.values(row, lambda line: max(layer["mass deviation"] for layer in line["layers"])))
-        zero, negative = (number(study.values(row, mean_of_heads(name)), 4) for name in ("zero", "negative"))
-        entropy = number(study.values(row, mean_of_heads("entropy")), 2)
+        spread = float(study.mean(row, lambda line: max(layer["mass deviation"] for layer in line["layers"]), 6))
+        zero, negative = (study.mean(row, mean_of_heads(name), 4) for name in ("zero", "negative"))
+        entropy = study.mean(row, mean_of_heads("entropy"), 2)
         body.append([name_of(row), zero, negative, entropy, f"{spread:.3f}" if spread > 1e-5 else "0"])
     return table(head, body)
 
@@ -205,14 +215,14 @@ def learned_table(study, rows):
     head = ["row", "α, layer 1", "layer 2", "β, layer 1", "layer 2", "γ, layer 1", "layer 2", "norm of v0", "ground weight"]
     body = []
     for row in rows:
-        cells = []
+        cells, lines = [], [study.of[row][seed] for seed in study.common]
         for name in ("alpha", "beta", "gamma"):
             for layer in range(2):
-                found = [line["learned"][name][layer] for line in study.of[row].values() if name in line["learned"]]
+                found = [line["learned"][name][layer] for line in lines if name in line["learned"]]
                 cells.append(f"{statistics.mean(x for part in found for x in part):.2f}" if found else "–")
-        found = [x for line in study.of[row].values() for part in line["learned"].get("v0", []) for x in part]
+        found = [x for line in lines for part in line["learned"].get("v0", []) for x in part]
         cells.append(f"{statistics.mean(found):.2f}" if found else "–")
-        body.append([name_of(row), *cells, number(study.values(row, mean_of_heads("ground")))])
+        body.append([name_of(row), *cells, study.mean(row, mean_of_heads("ground"))])
     return table(head, body)
 
 
@@ -277,7 +287,7 @@ def curve_to_softmax(study, row):
 
 def plot_curves(study, rows):
     found = {row: curve_to_softmax(study, row) for row in rows}
-    edge = math.ceil(20 * max(abs(x) for part in found.values() for x in part[2:])) / 20
+    edge = 0.06  # hybrid is above it at first
     title = "Training loss minus that of softmax, means over seeds and 100 steps"
     plot = Plot(title, ("step", 0, 1500, range(0, 1501, 250)), ("nats per character", -edge, edge, ticks_to(edge)))
     for row, color in zip(rows, COLORS):
@@ -321,7 +331,7 @@ def blocks(study):
     grid = [row for row in ("softmax", "wider softmax", "principled", *list(ROWS)[9:-1]) if row in study.rows]
     of_principled = [row for row in grid if "softmax" not in row]
     return {
-        "runs": runs_text(study), "losses": losses_table(study, main), "grid": losses_table(study, grid),
+        "runs": runs_text(study), "losses": losses_table(study, main), "grid": losses_table(study, grid, "principled"),
         "learned": learned_table(study, of_principled), "lengths": lengths_table(study, study.rows),
         "dilution": dilution_table(study, study.rows), "sinks": sinks_table(study, study.rows),
         "activations": activations_table(study, study.rows), "weights": weights_table(study, main),

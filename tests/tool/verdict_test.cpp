@@ -178,7 +178,7 @@ TEST_CASE("The page of a verdict: what explains the error is open, the rest is f
   CHECK(at("These would not show on these inputs: K one too large.") > folded);
   CHECK(page.find("e+12") == std::string::npos);
   at("Mask: window: 63 keys before the query's own, 0 after it; sink window: the first 1 keys, and the last 2 up to "
-      "the "
+     "the "
      "query. "
      "No parameters. Offset 2.");
   std::size_t times = 0;

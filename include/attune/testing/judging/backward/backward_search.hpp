@@ -43,10 +43,9 @@ class backward_search {
     dense const whole = of_rows(row_effect{row_effect::kind::whole}, {});
     if (!is_exact(whole)) return false;
     call_facts const facts = altered_rows<Op>(call_.op, call_.in, call_.p).facts();
-    std::vector<suspect> all{{"factor of the recomputed logits", look::operators, {row_effect::kind::logit_factor}},
-                             {"factor of dP",
-                              "dropout's scale, and what multiplies <dout, v>",
-                              {row_effect::kind::product_factor}}};
+    std::vector<suspect> all{
+        {"factor of the recomputed logits", look::operators, {row_effect::kind::logit_factor}},
+        {"factor of dP", "dropout's scale, and what multiplies <dout, v>", {row_effect::kind::product_factor}}};
     auto const add = [&](known_defect const& d, bool alone) {
       if (!d.applies(facts)) return;
       bool const rounding =

@@ -20,7 +20,9 @@ namespace attune::testing::detail {
 /// The keys next to each other that dq lacks: the same for all rows, or others in each row.
 template <RecomputesWeights Op>
 void by_skipped_keys(gradient_call<Op>& call, backward_rows<Op>& rows) {
-  if (call.p.keys == 0 || call.given.all().count(field::q) == 0 || !call.seen.must_be_explained(call.tensors.at(field::q))) return;
+  if (call.p.keys == 0 || call.given.all().count(field::q) == 0 ||
+      !call.seen.must_be_explained(call.tensors.at(field::q)))
+    return;
   constexpr index_t lengths[] = {1, 2, 3, 4, 6, 8, 16, 32, 64, 128};
   auto const& q = call.exact.of(field::q);
   std::size_t const width = std::size_t(q.extents.feature), first = call.first_of(field::q);

@@ -94,8 +94,8 @@ void add_other_inputs(suspicions<Op>& all, sampled_call<Op> const& call) {
         };
       };
       with(std::string("rotary pairs of the other layout, of ") + (halves ? "neighbors" : "halves"),
-           "which features form a pair: (r, r + R) or (2 r, 2 r + 1)",
-           other_pairs(in.q, of_query(1), of_query(-1)), other_pairs(in.k, of_key(1), of_key(-1)), {});
+           "which features form a pair: (r, r + R) or (2 r, 2 r + 1)", other_pairs(in.q, of_query(1), of_query(-1)),
+           other_pairs(in.k, of_key(1), of_key(-1)), {});
     }
     // Rounded inputs.
     double const scale = 1 / std::sqrt(double((std::max<index_t>)(D, 1)));

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import html
+import math
 
 COLORS = "#000000 #0072b2 #d55e00 #009e73 #cc79a7 #56b4e9 #e69f00 #7f7f7f #8c564b #bcbd22".split()
 LEFT, TOP, WIDE, RIGHT = 62, 26, 460, 150
@@ -44,8 +45,13 @@ class Plot:
         return f'<line x1="{a}" y1="{b}" x2="{c}" y2="{d}" stroke="{color}" stroke-width="{width}"/>'
 
     def line(self, xs, ys, color, name=None):
-        at = " ".join(f"{self.px(x)},{self.py(y)}" for x, y in zip(xs, ys) if self.y[1] <= y <= self.y[2])
-        self.parts.append(f'<polyline points="{at}" fill="none" stroke="{color}" stroke-width="1.6"/>')
+        part = []  # of the line, inside the frame
+        for x, y in [*zip(xs, ys), (None, math.inf)]:
+            if self.y[1] <= y <= self.y[2]:
+                part.append(f"{self.px(x)},{self.py(y)}")
+            elif part:
+                self.parts.append(f'<polyline points="{" ".join(part)}" fill="none" stroke="{color}" stroke-width="1.6"/>')
+                part = []
         if name:
             y = TOP + 10 + 16 * self.named
             self.named += 1

@@ -157,7 +157,7 @@ def test_the_command_of_nvcc(monkeypatch, tmp_path):
     nvcc.chmod(0o755)
     monkeypatch.setenv("ATTUNE_NVCC", f"{nvcc} -lineinfo")
     words = Nvcc((10, 0)).words()
-    assert words == [str(nvcc), "-lineinfo"] and "-arch=sm_100" in Nvcc((10, 0)).flags(5, words)
+    assert words == [str(nvcc), "-lineinfo"] and "-arch=sm_100" in Nvcc((10, 0)).flags(5, words, "cuda")
     assert "nvcc of a test" in subprocess.run(words[:1], capture_output=True, text=True).stdout
 
 

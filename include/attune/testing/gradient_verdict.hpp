@@ -23,6 +23,7 @@
 #include <attune/testing/judging/conclusion.hpp>
 #include <attune/testing/judging/defects/known_defects.hpp>
 #include <attune/testing/judging/exponential_range.hpp>
+#include <attune/testing/judging/factor_words.hpp>
 #include <attune/testing/moving_parameter.hpp>
 
 namespace attune::testing {
@@ -147,7 +148,9 @@ class gradient_judge {
       std::vector<double> direction;
       for (auto const& [other, x] : call_.given.all())
         for (double y : array_of(call_.exact, other).values) direction.push_back(other == wanted ? y : 0);
-      call_.judge(f, direction);
+      f = call_.seen.judged(f, direction);
+      f.hint = words_of_factor(f);
+      call_.report.findings.push_back(std::move(f));
     }
     if (call_.given.all().size() < 2) return;
     finding all;

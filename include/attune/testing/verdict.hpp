@@ -15,7 +15,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -25,6 +24,7 @@
 #include <attune/testing/judging/conclusion.hpp>
 #include <attune/testing/judging/defects/known_defects.hpp>
 #include <attune/testing/judging/defects/rare_defects.hpp>
+#include <attune/testing/judging/factor_words.hpp>
 #include <attune/testing/judging/forward/lost_rows.hpp>
 #include <attune/testing/judging/forward/mask_edges.hpp>
 #include <attune/testing/judging/forward/other_calls.hpp>
@@ -131,19 +131,6 @@ class judge {
     f = call_.seen.judged(f, all);
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
     call_.report.findings.push_back(f);
-  }
-  /// A factor 1 / (1 - p) for a usual p is the scale of a dropout. The nearest p, if the estimate tells it from others.
-  static std::string dropout_of(finding const& f) {
-    constexpr std::array usual{0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5};
-    auto const scale = [&](std::size_t n) { return 1 / (1 - usual[n]) - 1; };
-    auto const off = [&](std::size_t n) { return std::fabs(f.estimate - scale(n)); };
-    std::size_t nearest = 0;
-    for (std::size_t n = 1; n < usual.size(); ++n)
-      if (off(n) < off(nearest)) nearest = n;
-    if (nearest == 0) return "";
-    double const apart = scale(nearest) - scale(nearest - 1);  // from the nearest other one
-    if (!(off(nearest) < (std::min)(0.005 * scale(nearest) + f.power / 6, apart / 2))) return "";
-    return attune::detail::text(" (1 / (1 - ", usual[nearest], "): a dropout scale left in?)");
   }
   /// Parameters that are far off: their effect is not proportional to it. `suspects`: sampled rows that tell the size.
   void by_large_changes(std::vector<std::size_t> const& suspects) {
@@ -298,7 +285,7 @@ class judge {
     }
     call_.report.condition = condition_of(call_.bounds.out, call_.accumulation, call_.how.gate);
     for (finding& f : call_.report.findings)
-      if (f.name == "out" && f.parameter) f.hint = dropout_of(f);
+      if (f.name == "out" && f.parameter) f.hint = words_of_factor(f);
     conclude(call_.report, call_.seen, call_.how, 0.25);
   }
 

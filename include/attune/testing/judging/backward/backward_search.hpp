@@ -43,6 +43,7 @@ class backward_search {
     dense const whole = of_rows(row_effect{row_effect::kind::whole}, {});
     if (!is_exact(whole)) return false;
     call_facts const facts = altered_rows<Op>(call_.op, call_.in, call_.p).facts();
+    capped_ = facts.capped;
     std::vector<suspect> all{
         {"factor of the recomputed logits", look::operators, {row_effect::kind::logit_factor}},
         {"factor of dP", "dropout's scale, and what multiplies <dout, v>", {row_effect::kind::product_factor}}};
@@ -145,6 +146,7 @@ class backward_search {
     f.name = s.name;
     f.look_at = s.look_at;
     if (changes_mask(s.effect.change)) f.hint = words_of_mask(call_.op.mask);
+    if (s.effect.is == row_effect::kind::logit_factor && capped_) f.hint = " (or the derivative of the cap)";
     f.of_inputs = true;
     f.parameter = f.relative = s.effect.is != row_effect::kind::change;
     bool const of_group = s.effect.change.one_head_of_group;
@@ -345,6 +347,7 @@ class backward_search {
   gradient_call<Op>& call_;
   backward_rows<Op> rows_;
   row_regions places_;
+  bool capped_ = false;
 };
 
 }  // namespace attune::testing::detail

@@ -13,7 +13,7 @@
 #include <attune/testing/asking/ask_again.hpp>
 #include <attune/testing/drawn_problem.hpp>
 
-#include "../check.hpp"
+#include "../../check.hpp"
 
 namespace attune::test {
 namespace {

@@ -184,14 +184,14 @@ class asking {
     return found;
   }
   part_search::answer fails(call_part const& part) {
-    auto const cut = cut_to(part);
-    if (!cut || !has_time()) return {};
+    auto const smaller = cut_to(part);
+    if (!smaller || !has_time()) return {};
     try {
       double const before = seconds();
-      attune::detail::checked_inputs("ask_again", op_, cut->of_judge());  // parameters and masks may need all of it
-      auto const given = compute(*cut);
+      attune::detail::checked_inputs("ask_again", op_, smaller->of_judge());  // parameters and masks may need all of it
+      auto const given = compute(*smaller);
       if (!given) return {};
-      verdict_report const r = verdict(op_, cut->of_judge(), *given, how_.judge);
+      verdict_report const r = verdict(op_, smaller->of_judge(), *given, how_.judge);
       last_ = seconds() - before;
       if (r.decision == judgement::fail) reason_ = r.reasons.empty() ? "FAIL" : r.reasons[0];
       return r.decision == judgement::fail;

@@ -85,7 +85,7 @@ struct index_box {
   /// The number of elements.
   index_t size() const {
     index_t n = 1;
-    for (auto const* x : {&batch, &head, &position, &feature}) n *= index_t(std::count(x->begin(), x->end(), true));
+    for (auto const* x : {&batch, &head, &position, &feature}) n *= std::count(x->begin(), x->end(), true);
     return n;
   }
   /// "head 5, queries 64..127, features 48..63"; "" for everything.

@@ -61,13 +61,13 @@ inline std::vector<bool> wrong_indices(std::vector<index_energy> const& of, doub
     for (index_energy const& x : sums)
       if (x.exceeds(gate)) wrong.push_back(mean_of(x));
     if (wrong.empty()) return false;
-    double const near = usual + uncertain * (quantile(wrong, 0.5) - usual);
+    double const close_by = usual + uncertain * (quantile(wrong, 0.5) - usual);
     std::vector<bool> has(n);
     double held = 0;
     std::size_t count = 0;
     for (std::size_t k = 0; k < n; ++k) {
       index_energy const& x = sums[part_of(k)];
-      has[k] = x.exceeds(gate) || mean_of(x) > near;
+      has[k] = x.exceeds(gate) || mean_of(x) > close_by;
       if (has[k]) held += excess(of[k]), ++count;
     }
     if (held < held_at_least * total || count == n) return false;

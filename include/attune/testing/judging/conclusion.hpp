@@ -74,11 +74,11 @@ inline double merit_of(finding const& f, projections const& seen) {
   constexpr double definite = 1, parameter = 0.98, vague = 0.97, partly = 0.9, last = 0.85;
   constexpr double known = 0.25;  // the power with which an estimate of 1 is told from others
   if (!f.tested) return 0;
-  double const kind = f.last_resort                                             ? last
-                      : f.partial                                               ? partly
-                      : f.parameter                                             ? parameter
-                      : f.directed && f.power > known && std::isfinite(f.power) ? vague
-                                                                                : definite;
+  double const kind = f.last_resort                   ? last
+                      : f.partial                     ? partly
+                      : f.parameter                   ? parameter
+                      : f.directed && f.power > known ? vague
+                                                      : definite;  // infinite: nothing is promised of it
   return kind * (f.share + 1e-3 * f.gain / std::fmax(seen.total(), 1e-300));
 }
 

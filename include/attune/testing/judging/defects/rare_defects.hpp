@@ -51,7 +51,6 @@ inline constexpr known_defect rare_defects[] = {
      look::layout,
      {.key_rows = matrix::by_position},
      [](call_facts const& f) { return f.keys && f.key_heads > 1; }},
-    {"logits rounded to 11 bits, as tf32", look::precision, {.logit_bits = 11}, if_::any},
     {"probabilities rounded to 4 bits, as fp8 e4m3", look::precision, {.weight_bits = 4}, if_::any},
     {"probabilities rounded to 3 bits, as fp8 e5m2", look::precision, {.weight_bits = 3}, if_::any},
     {"mask's start ignored", look::mask, {.from_first_key = true}, if_::windowed},

@@ -145,7 +145,8 @@ TEST_CASE("rotary embeddings: pairs of the other layout, positions off by one, n
   auto late = c.in<std::remove_const_t<decltype(right)>, tensor<float const>>(right);
   late.offset = 17;
   c.run(right, late);
-  verdict_report const r = c.judged(right);  // one mistake by two names: the second also holds where a query is the last
+  verdict_report const r =
+      c.judged(right);  // one mistake by two names: the second also holds where a query is the last
   CHECK((names(r, "positions of the score off by +1") || names(r, "rotary position of q one too late")));
 }
 

@@ -160,6 +160,13 @@ class judge {
     }
   }
 
+  /// Whether a usual mistake explains the residual already: then nobody looks for unusual ones.
+  bool is_explained() const {
+    return std::any_of(call_.report.findings.begin(), call_.report.findings.end(), [](finding const& f) {
+      bool const whole = f.parameter || std::fabs(f.estimate - 1) < 0.2;
+      return f.tested && !f.last_resort && whole && f.share > 0.995;
+    });
+  }
   /// Many mistakes of which each is unlikely.
   void by_suspicions(std::vector<std::size_t> const& rows) {
     suspicions<Op> all(call_);
@@ -267,12 +274,14 @@ class judge {
       }
       by_large_changes(suspects);
       by_ranges(call_, suspects);
-      by_remainders(call_, suspects);
-      by_size_of_weights(call_);
-      by_mask_edges(call_, suspects);
-      by_free_edges(call_, suspects);
-      by_tile_factors(call_, suspects);
-      by_suspicions(suspects);
+      if (!is_explained()) {
+        by_remainders(call_, suspects);
+        by_size_of_weights(call_);
+        by_mask_edges(call_, suspects);
+        by_free_edges(call_, suspects);
+        by_tile_factors(call_, suspects);
+        by_suspicions(suspects);
+      }
       by_pages(call_);
       by_empty_rows(call_);
       by_exponentials(call_);

@@ -28,7 +28,7 @@ std::string mask_words(M const& m) {
   else if constexpr (std::is_same_v<M, mask::window>)
     return "window";
   else if constexpr (std::is_same_v<M, mask::band>)
-    return "band, a window";
+    return "band";
   else if constexpr (std::is_same_v<M, mask::prefix>)
     return "prefix";
   else if constexpr (std::is_same_v<M, mask::sink_window>)

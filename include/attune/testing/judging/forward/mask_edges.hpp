@@ -121,6 +121,18 @@ class row_by_range {
   std::vector<double> at_ground_, sums_;  ///< sums_: of weights and of weighted values, up to each key
 };
 
+/// The weighted square of what sampled row number n leaves of its residual if it sees the keys of a range.
+template <class Op>
+double left_by(sampled_call<Op> const& call, std::size_t n, row_by_range<Op> const& row, key_interval const& k) {
+  sampled_row const& r = call.sampled[n];
+  double sum = 0;
+  for (std::size_t d = 0; d < std::size_t(call.p.value_width); ++d) {
+    double const exact = call.bounds.at_out(r.batch, r.head, r.query, index_t(d)).value;
+    sum += call.seen.left(n * call.step() + d, row(k, d) - exact);
+  }
+  return sum;
+}
+
 /// Operators whose output is a mean of values with weights e^logit.
 template <class Op>
 concept MeanOfValues =
@@ -146,14 +158,7 @@ void by_mask_edges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
       key_interval const right = mask::next(call.op.mask, m, 0);
       if (right.empty() || !mask::next(call.op.mask, m, right.last).empty()) continue;
       row_by_range<Op> const row(call, r);
-      auto const cost = [&](key_interval const& k) {
-        double sum = 0;
-        for (std::size_t d = 0; d < std::size_t(p.value_width); ++d) {
-          double const exact = call.bounds.at_out(r.batch, r.head, r.query, index_t(d)).value;
-          sum += call.seen.left(of[n] * call.step() + d, row(k, d) - exact);
-        }
-        return sum;
-      };
+      auto const cost = [&](key_interval const& k) { return left_by(call, of[n], row, k); };
       double const now = cost(right);
       if (!std::isfinite(now)) continue;
       auto& by_edges = gains[r.batch * p.heads + r.head];
@@ -196,14 +201,7 @@ void by_free_edges(sampled_call<Op>& call, std::vector<std::size_t> const& of) {
       key_interval const right = mask::next(call.op.mask, p.row(r.batch, r.head, r.query), 0);
       if (right.empty()) continue;
       row_by_range<Op> const row(call, r);
-      auto const cost = [&](key_interval const& k) {
-        double sum = 0;
-        for (std::size_t d = 0; d < std::size_t(p.value_width); ++d) {
-          double const exact = call.bounds.at_out(r.batch, r.head, r.query, index_t(d)).value;
-          sum += call.seen.left(n * call.step() + d, row(k, d) - exact);
-        }
-        return sum;
-      };
+      auto const cost = [&](key_interval const& k) { return left_by(call, n, row, k); };
       double const now = cost(right);
       if (!(now > 4 * double(p.value_width))) continue;
       key_interval best = right;

@@ -281,6 +281,16 @@ def test_a_preset_is_the_same_built_or_not(without_softmax, monkeypatch):
         assert _presets.library().operators[name].description == _presets._described()["presets"][name]["description"], name
 
 
+def test_a_preset_is_compiled_for_float64_apart(without_softmax):
+    single = X.astype(np.float32)
+    for _ in range(2):
+        attune.op("softmax")(single, single, single)
+        assert without_softmax.count() == 1, "float32 and 16 bits are one library"
+    for _ in range(2):
+        attune.op("softmax")(X, X, X)
+        assert without_softmax.count() == 2
+
+
 def test_a_wrong_call_compiles_nothing(without_softmax):
     with pytest.raises(attune.Error, match="q has the type int64"):
         attune.op("softmax")(X.astype(int), X, X)

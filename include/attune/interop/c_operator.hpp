@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include <attune/core/number_text.hpp>
 #include <attune/exec/cpu/decode.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/interop/bound_call.hpp>
+#include <attune/interop/c_description.hpp>
 #include <attune/interop/c_library.hpp>
 #include <attune/interop/host_executor.hpp>
 
@@ -107,56 +107,23 @@ struct operator_functions {
  public:
   /// attune_operator.description, which needs no executor's code.
   static std::string description(char const* expression) {
-    std::vector<std::pair<std::string, double>> constants;
-    op_type const op = Make::make(mask_policy{}, call_constants{nullptr, &constants});
-    std::string all = "{\"fields\": [", comma;
-    auto const next = [&](std::string const& x) { all += comma + x, comma = ", "; };
-    auto const list = [&](char const* name) { all += std::string("], \"") + name + "\": [", comma = ""; };
-    auto const quoted = [](std::string const& x) { return "\"" + x + "\""; };
-    auto const number = [](double x) {
-      std::string const text = attune::detail::number_text(x, 17);
-      return text == "inf" ? "Infinity" : text == "-inf" ? "-Infinity" : text;
-    };
-    constexpr char const* sides[] = {"query", "key", "pair", "ground"};
-    for_each_field([&]<field F>() {
-      if constexpr (op_type::uses(F))
-        next("{\"name\": " + quoted(name_of(F)) + ", \"side\": " + quoted(sides[int(side_of(F))]) +
-             ", \"features\": " + quoted(attune::fields[std::size_t(F)].features) + "}");
-    });
-    list("parameters");
-    std::size_t n = 0;
+    operator_facts facts{.types = ATTUNE_C_TYPES,
+                         .heads_each = attune::detail::heads_of_inputs<op_type>,
+                         .decodes = decodes_from<float>,
+                         .has_lse = op_type::has_lse,
+                         .has_ground_weight = op_type::has_ground_weight,
+                         .has_threshold = op_type::has_threshold,
+                         .expression = expression};
+    op_type const op = Make::make(mask_policy{}, call_constants{nullptr, &facts.constants});
+    for (std::size_t n = 0; n < field_count; ++n)
+      if (op_type::uses(field(n))) facts.fields.push_back(field(n));
     for (operator_parameter const& p : listed_parameters(op)) {
-      constexpr char const* domains[] = {"real",     "extended",  "real_or_minus_inf",
-                                         "positive", "above_one", "one_to_four"};
-      next("{\"path\": " + quoted(p.path()) + ", \"domain\": " + quoted(domains[int(p.values)]) +
-           ", \"value\": " + (p.at->is_number() ? number(p.at->at(0, 0, 0)) : std::string("null")) +
-           ", \"required\": " + (bound::required(op, n++, p) ? "true}" : "false}"));
+      facts.required.push_back(bound::required(op, facts.parameters.size(), p));
+      facts.parameters.push_back(p);
     }
-    list("tables");
-    for (operator_table const& t : listed_tables(op)) {
-      constexpr char const* widths[] = {"any", "one", "query", "query_row"};
-      next("{\"path\": " + quoted(t.path()) + ", \"columns\": " + quoted(widths[int(t.width)]) + "}");
-    }
-    for (std::string const& name : bound::arrays())
-      next("{\"path\": " + quoted(name) + ", \"columns\": \"any\", \"gradient\": false}");
-    list("constants");
-    for (auto const& [name, value] : constants) next("[" + quoted(name) + ", " + number(value) + "]");
-    list("outputs");
-    next("\"out\"");
-    if (op_type::has_lse) next("\"lse\"");
-    if (op_type::has_ground_weight) next("\"ground_weight\"");
-    if (op_type::has_threshold) next("\"threshold\"");
-    list("types");
-    if ((ATTUNE_C_TYPES & 1) != 0) next("\"float32\"");
-    if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
-    if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
-    all += attune::detail::text("], \"heads_each\": ", attune::detail::heads_of_inputs<op_type>,
-                                ", \"decodes\": ", decodes_from<float> ? "true" : "false", ", \"expression\": \"");
-    for (char const* x = expression; *x; ++x) {
-      if (*x == '"' || *x == '\\') all += '\\';
-      all += *x;
-    }
-    return all + "\"}";
+    for (operator_table const& t : listed_tables(op)) facts.tables.push_back(t);
+    facts.arrays = bound::arrays();
+    return description_of(facts);
   }
 };
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pathlib
 import shlex
@@ -246,21 +247,41 @@ def _load(path):
 
 
 class Later:
-    """The functions of a preset that the package was built without: from the cache or the compiler, at the first call."""
+    """The functions of a preset that the package was built without: from the cache or the compiler, at the first call.
+
+    Calls of float64 have a library of their own, which a program without them never compiles.
+    """
 
     def __init__(self, name, description):
-        self.name, self.description = name, description
+        self.name, self.description, self._by_codes = name, description, {}
 
-    def __getattr__(self, member):
-        calls = ("saved_size", "forward", "forward_of_this_thread", "vjp")
-        if member not in calls:
-            raise AttributeError(member)
-        path = compiled(source_of_preset(self.name, self.description["expression"]), "library", 7)
-        with _lock:
-            if path not in _loaded:
-                _loaded[path] = _load(path)
-        self.__dict__.update((x, getattr(_loaded[path], x)) for x in calls)  # the next call does not come here
-        return self.__dict__[member]
+    def _of(self, call):
+        """The functions for the element type of a call, given by its address."""
+        name = _abi.TYPES[ctypes.c_int32.from_address(call + _abi.CALL.at["type"]).value]
+        codes = _TYPES["bfloat16" if name == "float32" else name]
+        if codes not in self._by_codes:
+            path = compiled(source_of_preset(self.name, self.description["expression"]), "library", codes)
+            with _lock:
+                if path not in _loaded:
+                    _loaded[path] = _load(path)
+            self._by_codes[codes] = _loaded[path]
+        return self._by_codes[codes]
+
+    def saved_size(self, call):
+        """As Functions.saved_size."""
+        return self._of(call).saved_size(call)
+
+    def forward(self, call, saved=None, count=0):
+        """As Functions.forward."""
+        self._of(call).forward(call, saved, count)
+
+    def forward_of_this_thread(self, call):
+        """As Functions.forward_of_this_thread."""
+        return self._of(call).forward_of_this_thread(call)
+
+    def vjp(self, call, saved, count, gradients):
+        """As Functions.vjp."""
+        self._of(call).vjp(call, saved, count, gradients)
 
 
 class Companions:

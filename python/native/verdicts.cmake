@@ -11,7 +11,7 @@ if(NOT TARGET attune_program_parts)
     "libeigen3-dev libboost-dev libcli11-dev nlohmann-json3-dev)")
 endif()
 add_library(attune_python_verdict_flags INTERFACE)
-target_compile_options(attune_python_verdict_flags INTERFACE -O1 -w -DEIGEN_NO_DEBUG -DEIGEN_DONT_VECTORIZE -fvisibility=hidden
+target_compile_options(attune_python_verdict_flags INTERFACE -O1 -ftree-vectorize -w -DEIGEN_NO_DEBUG -DEIGEN_DONT_VECTORIZE -fvisibility=hidden
   -fvisibility-inlines-hidden -ffunction-sections)
 target_link_options(attune_python_verdict_flags INTERFACE -s LINKER:--gc-sections -static-libstdc++ -static-libgcc)
 

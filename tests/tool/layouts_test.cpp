@@ -59,7 +59,8 @@ bool refused(captured const& c, char const* text) {
 }
 double number(tool::numbers const& x, index_t b, index_t h, index_t i, index_t d) {
   shape const& e = x.extents;
-  return x.doubles.at(std::size_t(((b * e.head + h) * e.position + i) * e.feature + d));
+  std::size_t const at = std::size_t(((b * e.head + h) * e.position + i) * e.feature + d);
+  return x.doubles.empty() ? double(x.floats.at(at)) : x.doubles.at(at);
 }
 /// The keys that query i sees.
 key_interval seen(tool::mask_memory const& m, index_t i) { return m.hulls.at(std::size_t(i)); }

@@ -105,7 +105,7 @@ row_of_table measured(preset const& of, int seeds) {
           given.outputs["out"] = rounded(out.at("out"), s);
           for (char const* name : {"lse", "ground_weight"})
             if (auto const x = out.find(name); x != out.end()) given.outputs[name] = x->second;
-          to.outputs[at].note(run.verdict(p, given), seed, probe.name);
+          to.outputs[at].note(run.verdict(p, handed_back(given)), seed, probe.name);
           for (field f : of.inputs)
             if (auto const x = gradients.find(name_of(f)); x != gradients.end())
               given.gradients[x->first] = rounded(x->second, s);

@@ -16,8 +16,6 @@
 namespace attune::tool {
 namespace {
 
-void add_floats(numbers& x) { x.floats.assign(x.doubles.begin(), x.doubles.end()); }
-
 /// (B, H, Lq, Dv) of the output, from the first input that has queries.
 shape output_shape(problem const& p) {
   for (char const* name : {"q", "scores", "gate_q", "gates", "sort_q", "position_q", "center", "bias", "output_gate"})
@@ -189,7 +187,7 @@ call_arguments::call call_arguments::read() const {
   for (auto const& [name, type] : c.types) any_double = any_double || type == io::element_type::float64;
   c.what.in = c.what.on == executor::reference || any_double ? arithmetic::float64 : arithmetic::float32;
   if (c.what.in == arithmetic::float32)
-    for (auto& [name, x] : c.what.tensors) add_floats(x);
+    for (auto& [name, x] : c.what.tensors) x.narrow();
   c.stored = dtype() ? *dtype() : c.what.on == executor::reference ? io::element_type::float64 : c.types.at("v");
 
   index_t const keys = c.what.tensors.at("v").extents.position;
@@ -224,7 +222,6 @@ call_arguments::extra call_arguments::read_extra(std::string const& argument, st
           x.type};
   if (!(e.values.extents == expected))
     throw usage_error(argument, value, "the shape " + to_string(expected) + "; it has " + to_string(e.values.extents));
-  if (with.what.in == arithmetic::float32) add_floats(e.values);
   return e;
 }
 

@@ -29,6 +29,19 @@ tensor<T const> view(numbers const& x) {
     return {x.doubles.data(), x.extents};
 }
 
+/// In double, whatever the numbers are stored in.
+inline any_tensor any_view(numbers const& x) {
+  return x.doubles.empty() ? any_tensor(view<float>(x)) : any_tensor(view<double>(x));
+}
+/// What an executor in T reads.
+template <class T, class View>
+View view_as(numbers const& x) {
+  if constexpr (std::is_same_v<View, any_tensor>)
+    return any_view(x);
+  else
+    return View(view<T>(x));
+}
+
 template <class T>
 numbers stored(shape const& e, std::vector<T> const& values) {
   return {e, std::vector<double>(values.begin(), values.end()), {}};
@@ -72,7 +85,7 @@ results named(dense_gradients<T> const& g) {
 
 template <class T, class View, class Op>
 inputs<Op, View> inputs_of(problem const& p) {
-  return make_inputs<Op, View>([&]<field F>() { return View(view<T>(p.tensors.at(name_of(F)))); }, p.offset,
+  return make_inputs<Op, View>([&]<field F>() { return view_as<T, View>(p.tensors.at(name_of(F))); }, p.offset,
                                p.offsets.empty() ? std::nullopt : std::optional(std::span<index_t const>(p.offsets)));
 }
 
@@ -88,7 +101,7 @@ template <class T, class View, class Op>
 cotangents<Op, View> cotangents_of(problem const& p) {
   cotangents<Op, View> d;
   auto const give = [&](char const* name, View& to) {
-    if (auto const found = p.cotangents.find(name); found != p.cotangents.end()) to = View(view<T>(found->second));
+    if (auto const found = p.cotangents.find(name); found != p.cotangents.end()) to = view_as<T, View>(found->second);
   };
   give("out", d.out);
   if constexpr (Op::has_lse) give("lse", d.lse);

@@ -74,6 +74,8 @@ struct gradient_arguments {
           call.read_extra("--dground-weight", dground_weight, "ground_weight", c, rows_of(c.out), file_axes::rows)
               .values;
     }
+    if (c.what.in == arithmetic::float32)
+      for (auto& [name, x] : c.what.cotangents) x.narrow();
     results const r = runner_of(c.of->name, entry::gradient).gradient(c.what);
     std::map<std::string, io::array> arrays;
     auto report = call.report(c);

@@ -58,8 +58,9 @@ testing::verdict_report judged(problem const& p, Judge const& judge) {
 }  // namespace detail
 
 template <auto const& Recipe>
-testing::verdict_report verdict(problem const& p, handed_back const& given) {
-  testing::candidate theirs(detail::view<double>(given.outputs.at("out")), given.stored);
+testing::verdict_report verdict(problem const& p, handed_back&& given) {
+  numbers& out = given.outputs.at("out");
+  testing::candidate theirs(std::move(out.doubles), out.extents, given.stored);
   auto const give = [&](char const* name, auto const& to) {
     if (auto const x = given.outputs.find(name); x != given.outputs.end()) to(detail::view<double>(x->second));
   };

@@ -251,25 +251,31 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   theirs.how.how = precision;
   theirs.how.page = c.page;
   std::string const& preset = c.of->name;
-  if (!theirs.outputs.empty())
-    j.reports.emplace_back("outputs", runner_of(preset, entry::verdict).verdict(c.what, theirs));
+  bool const gives_outputs = !theirs.outputs.empty();
+  handed_back other;
+  bool same = false;
   if (!files.reference_out.empty()) {
     auto x = arguments.read_extra("--reference-out", files.reference_out, "out", c, c.out);
     certify::storage stored = storage_of(x.type);
     for (auto const narrow : {certify::storage::bf16, certify::storage::fp16})  // 16-bit results in wider files
       if (stored == certify::storage::fp32 && testing::foreign_to(narrow, x.values.doubles) == nullptr) stored = narrow;
-    bool const same = agree(theirs.outputs.at("out").doubles, x.values.doubles,
-                            std::fmax(certify::format_of(stored).unit, certify::format_of(theirs.stored).unit));
-    handed_back other;
+    same = agree(theirs.outputs.at("out").doubles, x.values.doubles,
+                 std::fmax(certify::format_of(stored).unit, certify::format_of(theirs.stored).unit));
     other.outputs.emplace("out", std::move(x.values));
     other.stored = stored;
     other.how.how = certify::precision(stored);
     other.how.page = c.page;
-    j.reference = runner_of(preset, entry::verdict).verdict(c.what, other);
+  }
+  if (gives_outputs) {
+    handed_back outputs{std::move(theirs.outputs), {}, theirs.stored, theirs.base_two, theirs.other_types, theirs.how};
+    j.reports.emplace_back("outputs", runner_of(preset, entry::verdict).verdict(c.what, std::move(outputs)));
+  }
+  if (!other.outputs.empty()) {
+    j.reference = runner_of(preset, entry::verdict).verdict(c.what, std::move(other));
     j.hints.insert(j.hints.begin(), words_of_reference(j.reports[0].second, *j.reference, same));
   }
   if (!theirs.gradients.empty()) {
-    if (!theirs.outputs.empty()) theirs.how.must_detect.clear();  // asked of the outputs
+    if (gives_outputs) theirs.how.must_detect.clear();  // asked of the outputs
     j.reports.emplace_back("gradients", runner_of(preset, entry::gradient_verdict).gradient_verdict(c.what, theirs));
   }
   return j;

@@ -25,8 +25,13 @@ namespace attune::tool {
 /// Numbers under four extents, in doubles and, where something computes in float, in floats.
 struct numbers {
   shape extents{0, 0, 0, 0};
-  std::vector<double> doubles;
+  std::vector<double> doubles;  ///< empty behind narrow()
   std::vector<float> floats;
+  /// For arithmetic in float32: keeps floats alone.
+  void narrow() {
+    floats.assign(doubles.begin(), doubles.end());
+    std::vector<double>().swap(doubles);
+  }
   bool absent() const { return extents == shape{0, 0, 0, 0}; }
 };
 
@@ -93,7 +98,8 @@ inline constexpr char const* entry_names[] = {"run", "gradient", "verdict", "gra
 struct runner {
   results (*run)(problem const&) = nullptr;
   results (*gradient)(problem const&) = nullptr;
-  testing::verdict_report (*verdict)(problem const&, handed_back const&) = nullptr;  ///< of the outputs
+  testing::verdict_report (*verdict)(problem const&,
+                                     handed_back&&) = nullptr;  ///< of the outputs, whose memory it takes
   testing::verdict_report (*gradient_verdict)(problem const&, handed_back const&) = nullptr;
   std::vector<probe_inputs> (*probes)(problem const&, testing::problem_extents const&, mask_maker const&,
                                       std::uint64_t seed) = nullptr;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <attune/core/lse.hpp>
@@ -40,6 +41,14 @@ class candidate {
   /// From numbers that were already read into doubles. `stored` is the format that the kernel wrote.
   candidate(tensor<double const> const& out, storage stored)
       : storage_(stored), extents_(out.extents()), out_(read(out)) {}
+
+  /// Takes the numbers of a tensor without strides.
+  candidate(std::vector<double>&& out, shape const& extents, storage stored)
+      : storage_(stored), extents_(extents), out_(std::move(out)) {
+    if (index_t(out_.size()) != extents.size())
+      throw error("testing::candidate", "out", attune::detail::text(out_.size(), " numbers"),
+                  attune::detail::text(extents.size(), ", as many as ", to_string(extents), " has"));
+  }
 
   /// (B, H, Lq, 1). The type states the log base: testing::verdict detects a base-2 lse that was passed as a natural
   /// one.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <attune/attune.hpp>
@@ -43,6 +44,18 @@ std::vector<float8_e4m3fn> stored(std::vector<float> const& x) {
 }
 
 TEST_SUITE_BEGIN("verdict interfaces");
+
+TEST_CASE("a candidate takes numbers without a copy, and refuses another count") {
+  shape const e{1, 2, 3, 4};
+  std::vector<double> numbers(24, 0.5);
+  double const* const at = numbers.data();
+  candidate const taken(std::move(numbers), e, storage::fp16);
+  CHECK(taken.out().data() == at);
+  CHECK(taken.extents() == e);
+  CHECK(taken.stored() == storage::fp16);
+  std::string const text = error_of([&] { candidate(std::vector<double>(23), e, storage::fp16); });
+  CHECK_MESSAGE(text.find("out has 23 numbers; expected 24, as many as") != std::string::npos, text);
+}
 
 TEST_CASE("a paged cache of 8 bits with scales: attune's own decode is PASS, a wrong scale or page is not") {
   constexpr index_t page = 8, pages = 9, heads = 4, key_heads = 2, width = 16;

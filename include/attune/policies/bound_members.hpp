@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   auto moving = along_members<dual<T, 2 + n>>(policy, bound, 2);   member m of a bound policy is direction 2 + m
+//   by_member[m] += da * logit(moving).tangent[2 + m];               for every key of the row
+//   add_by_parameters<P, T, N>(policy, policy.bind(row_of_duals), by_member, gradient);    once a row
+//
+// Gradients by parameters through the members of a bound policy. A policy that is bound to a row is a few numbers. The
+// loop over the keys sums the gradient by each of them. Binding the policy once more, to a row whose parameters move,
+// gives the derivatives of the members by the parameters. So the loop knows neither how many parameters there are, nor
+// how `bind` reads them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <attune/core/dual.hpp>
+#include <attune/policies/kernel/compose.hpp>
+
+namespace attune {
+
+namespace detail {
+
+/// A policy, bound to a row of T.
+template <class P, class T>
+using bound_of = decltype(std::declval<P const&>().bind(std::declval<row<T> const&>()));
+
+template <class D>
+inline constexpr int direction_count = 0;
+template <class T, int N, chain_rule Rule>
+inline constexpr int direction_count<dual<T, N, Rule>> = N;
+
+/// How many scalars a bound policy has; -1 if it has another member, too: a whole number, padding, a pointer to a
+/// table. Sizes tell: a struct of n scalars, and only that, grows by n times what its scalar grows.
+template <class P>
+constexpr int count_members() {
+  using one = bound_of<P, float>;
+  if constexpr (std::is_empty_v<one>) {
+    return 0;
+  } else {
+    using two = bound_of<P, dual<float, 1>>;
+    using three = bound_of<P, dual<float, 2>>;
+    constexpr std::size_t n = sizeof(one) / sizeof(float);
+    constexpr bool all = sizeof(one) == n * sizeof(float) && sizeof(two) == n * sizeof(dual<float, 1>) &&
+                         sizeof(three) == n * sizeof(dual<float, 2>) && std::is_trivially_copyable_v<one>;
+    return all ? int(n) : -1;
+  }
+}
+
+/// The scalars of a bound policy. Composites: those of the parts, from left to right.
+template <class P>
+struct members {
+  static constexpr int count = count_members<P>();
+
+  template <class T>
+  ATTUNE_HD static std::array<T, std::size_t(count)> read(bound_of<P, T> const& from) {
+    if constexpr (count == 0)
+      return {};
+    else
+      return __builtin_bit_cast(std::array<T, std::size_t(count)>, from);
+  }
+  template <class D>
+  ATTUNE_HD static bound_of<P, D> made([[maybe_unused]] D const* from) {
+    if constexpr (count == 0) {
+      return {};
+    } else {
+      std::array<D, std::size_t(count)> all;
+      for (int m = 0; m < count; ++m) all[std::size_t(m)] = from[m];
+      return __builtin_bit_cast(bound_of<P, D>, all);
+    }
+  }
+};
+/// Of two policies, one behind the other.
+template <class A, class B>
+struct members_of_two {
+  static constexpr int count = members<A>::count < 0 || members<B>::count < 0 ? -1
+                                                                                 : members<A>::count + members<B>::count;
+  template <class T>
+  ATTUNE_HD static std::array<T, std::size_t(count)> read(bound_of<A, T> const& first, bound_of<B, T> const& second) {
+    auto const a = members<A>::template read<T>(first);
+    auto const b = members<B>::template read<T>(second);
+    std::array<T, std::size_t(count)> all{};
+    for (std::size_t m = 0; m < a.size(); ++m) all[m] = a[m];
+    for (std::size_t m = 0; m < b.size(); ++m) all[a.size() + m] = b[m];
+    return all;
+  }
+};
+template <class A, class B>
+struct members<kernel::sum<A, B>> : members_of_two<A, B> {
+  using two = members_of_two<A, B>;
+  template <class T>
+  ATTUNE_HD static auto read(bound_of<kernel::sum<A, B>, T> const& from) {
+    return two::template read<T>(from.first, from.second);
+  }
+  template <class D>
+  ATTUNE_HD static bound_of<kernel::sum<A, B>, D> made(D const* from) {
+    return {members<A>::made(from), members<B>::made(from + members<A>::count)};
+  }
+};
+template <class K, class M>
+struct members<kernel::mapped<K, M>> : members_of_two<K, M> {
+  using two = members_of_two<K, M>;
+  template <class T>
+  ATTUNE_HD static auto read(bound_of<kernel::mapped<K, M>, T> const& from) {
+    return two::template read<T>(from.inner, from.map);
+  }
+  template <class D>
+  ATTUNE_HD static bound_of<kernel::mapped<K, M>, D> made(D const* from) {
+    return {members<K>::made(from), members<M>::made(from + members<K>::count)};
+  }
+};
+
+}  // namespace detail
+
+/// Whether a policy, bound to a row, is scalars and nothing else, so that it can move along each of them. A policy that
+/// keeps a whole number or a table's entries is not. Its gradients need a direction for each parameter.
+template <class P>
+inline constexpr bool has_members = detail::members<P>::count >= 0;
+/// The number of scalars of a policy that is bound to a row: 0 for one without parameters.
+template <class P>
+  requires has_members<P>
+inline constexpr int member_count = detail::members<P>::count;
+
+/// A policy bound to a row of D's values, whose member m moves along direction first + m. Errors: does not compile where
+/// !has_members<P>, or where D has too few directions.
+template <class D, class P>
+  requires has_members<P>
+ATTUNE_HD detail::bound_of<P, D> along_members(P const&, detail::bound_of<P, typename D::value_type> const& bound,
+                                               int first = 0) {
+  static_assert(member_count<P> <= detail::direction_count<D>,
+                "attune: along_members needs a direction for every member of the bound policy");
+  std::array<D, std::size_t(member_count<P>) + 1> moving;
+  auto const still = detail::members<P>::template read<typename D::value_type>(bound);
+  for (int m = 0; m < member_count<P>; ++m) moving[std::size_t(m)] = D::variable(still[std::size_t(m)], first + m);
+  return detail::members<P>::made(moving.data());
+}
+
+/// gradient[n] += sum_m by_member[m] d(member m)/d(direction n) for a policy bound to a row whose parameters have
+/// tangents, `moving`. A member that does not move contributes exactly 0, whatever its gradient is.
+template <class P, class T, int N, chain_rule Rule>
+  requires has_members<P>
+ATTUNE_HD void add_by_parameters(P const&, detail::bound_of<P, dual<T, N, Rule>> const& moving, T const* by_member,
+                                 T* gradient) {
+  auto const all = detail::members<P>::template read<dual<T, N, Rule>>(moving);
+  for (std::size_t m = 0; m < all.size(); ++m)
+    for (int n = 0; n < N; ++n) gradient[n] = gradient[n] + detail::chained(by_member[m], all[m].tangent[n]);
+}
+
+}  // namespace attune

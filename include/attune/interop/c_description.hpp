@@ -17,7 +17,7 @@
 
 namespace attune::interop {
 
-/// What attune_operator.description says of an operator. The operator must live as long as this.
+/// The facts in attune_operator.description. The operator must live as long as they do.
 struct operator_facts {
   int types = 0;                                          ///< ATTUNE_C_TYPES
   int heads_each = 1;                                     ///< heads of a tensor are multiples of this

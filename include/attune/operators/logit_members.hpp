@@ -21,12 +21,12 @@ inline constexpr bool has_logit_members =
 /// How many scalars those are.
 template <class Op>
   requires has_logit_members<Op>
-inline constexpr int logit_member_count = member_count<typename Op::kernel_policy> +
-                                          member_count<typename Op::length_scale_policy> +
-                                          member_count<typename Op::gate_policy>;
+inline constexpr int logit_member_count =
+    member_count<typename Op::kernel_policy> + member_count<typename Op::length_scale_policy> +
+    member_count<typename Op::gate_policy>;
 
 /// An operator bound to a row, whose logit moves along its members: member m along direction first + m. Parameters
-/// have no direction of their own.
+/// have no direction.
 template <class D, class Op, class T>
   requires has_logit_members<Op>
 ATTUNE_HD auto along_logit_members(Op const& op, row<T> const& r, int first) {
@@ -49,8 +49,7 @@ ATTUNE_HD void add_logit_parameters(Op const& op, row<dual<T, N, Rule>> const& m
   auto const f = op.bind(moving);
   add_by_parameters<typename Op::kernel_policy, T, N, Rule>(op.kernel, f.kernel, by_member, gradient);
   by_member += member_count<typename Op::kernel_policy>;
-  add_by_parameters<typename Op::length_scale_policy, T, N, Rule>(op.length_scale, f.length_scale, by_member,
-                                                                  gradient);
+  add_by_parameters<typename Op::length_scale_policy, T, N, Rule>(op.length_scale, f.length_scale, by_member, gradient);
   by_member += member_count<typename Op::length_scale_policy>;
   add_by_parameters<typename Op::gate_policy, T, N, Rule>(op.gate, f.gate, by_member, gradient);
 }

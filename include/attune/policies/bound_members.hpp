@@ -7,7 +7,7 @@
 //
 // Gradients by parameters through the members of a bound policy. A policy that is bound to a row is a few numbers. The
 // loop over the keys sums the gradient by each of them. Binding the policy once more, to a row whose parameters move,
-// gives the derivatives of the members by the parameters. So the loop knows neither how many parameters there are, nor
+// gives the derivatives of the members by the parameters. So the loop does not depend on the parameters, nor on
 // how `bind` reads them.
 #pragma once
 
@@ -49,7 +49,7 @@ constexpr int count_members() {
   }
 }
 
-/// The scalars of a bound policy. Composites: those of the parts, from left to right.
+/// The scalars of a bound policy. A composite has the scalars of its parts, from left to right.
 template <class P>
 struct members {
   static constexpr int count = count_members<P>();
@@ -75,8 +75,8 @@ struct members {
 /// Of two policies, one behind the other.
 template <class A, class B>
 struct members_of_two {
-  static constexpr int count = members<A>::count < 0 || members<B>::count < 0 ? -1
-                                                                                 : members<A>::count + members<B>::count;
+  static constexpr int count =
+      members<A>::count < 0 || members<B>::count < 0 ? -1 : members<A>::count + members<B>::count;
   template <class T>
   ATTUNE_HD static std::array<T, std::size_t(count)> read(bound_of<A, T> const& first, bound_of<B, T> const& second) {
     auto const a = members<A>::template read<T>(first);
@@ -123,8 +123,8 @@ template <class P>
   requires has_members<P>
 inline constexpr int member_count = detail::members<P>::count;
 
-/// A policy bound to a row of D's values, whose member m moves along direction first + m. Errors: does not compile where
-/// !has_members<P>, or where D has too few directions.
+/// A policy bound to a row of D's values, whose member m moves along direction first + m.
+/// Errors: does not compile where !has_members<P>, or where D has too few directions.
 template <class D, class P>
   requires has_members<P>
 ATTUNE_HD detail::bound_of<P, D> along_members(P const&, detail::bound_of<P, typename D::value_type> const& bound,

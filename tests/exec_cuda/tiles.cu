@@ -18,7 +18,10 @@ void calls(tensor<ATTUNE_ELEMENT const> const& x, tensor<ATTUNE_ELEMENT> const& 
     auto const op = make(of);
     using Op = std::remove_const_t<decltype(op)>;
     auto const in = make_inputs<Op, tensor<ATTUNE_ELEMENT const>>([&]<field F>() { return x; });
-    forward(cuda<ATTUNE_ELEMENT, exec_cuda::widths<ATTUNE_WIDTH>>{}, op, in, outputs<Op, ATTUNE_ELEMENT>{.out = out});
+    cuda<ATTUNE_ELEMENT, exec_cuda::widths<ATTUNE_WIDTH>> const exec;
+    outputs<Op, ATTUNE_ELEMENT> const to{.out = out};
+    prepare(exec, op, in, to);
+    forward(exec, op, in, to);
   });
 }
 

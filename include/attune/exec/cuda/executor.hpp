@@ -6,6 +6,7 @@
 // Tensor cores of a CUDA device (sm_80 and later) from the same policies. For nvcc.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <cuda_runtime_api.h>
@@ -57,8 +58,64 @@ __global__ void __launch_bounds__(C::threads) forward_kernel(forward_call<Op, E>
   tile.run();
 }
 
+/// Memory of a stream, given back in the stream's order, also where a launch throws.
+class stream_memory {
+ public:
+  stream_memory(cudaStream_t stream, std::size_t bytes) : stream_(stream) {
+    require_success(cudaMallocAsync(&at_, bytes, stream), "memory of the stream");
+  }
+  stream_memory(stream_memory const&) = delete;
+  stream_memory& operator=(stream_memory const&) = delete;
+  ~stream_memory() { static_cast<void>(cudaFreeAsync(at_, stream_)); }
+  unsigned char* get() const { return static_cast<unsigned char*>(at_); }
+
+ private:
+  void* at_ = nullptr;
+  cudaStream_t stream_;
+};
+
+/// Makes the device of a stream the current one, for a scope. The null stream belongs to the current device.
+class device_of_stream {
+ public:
+  explicit device_of_stream([[maybe_unused]] cudaStream_t stream) {
+    require_success(cudaGetDevice(&before_), "the current device");
+#if CUDART_VERSION >= 12080
+    int of_stream = before_;
+    if (stream != nullptr) require_success(cudaStreamGetDevice(stream, &of_stream), "the device of the stream");
+    if (of_stream != before_) {
+      require_success(cudaSetDevice(of_stream), "the device of the stream");
+      moved_ = true;
+    }
+#endif
+  }
+  device_of_stream(device_of_stream const&) = delete;
+  device_of_stream& operator=(device_of_stream const&) = delete;
+  ~device_of_stream() {
+    if (moved_) static_cast<void>(cudaSetDevice(before_));
+  }
+
+ private:
+  int before_ = 0;
+  bool moved_ = false;
+};
+
+/// The kernel of a call's tiles, which may use its shared memory from now on.
+template <class Op, class E, class C>
+auto* tiles_kernel() {
+  static_assert(sizeof(forward_call<Op, E>) <= attune::detail::kernel_argument_bytes,
+                "attune: cuda: the operator does not fit into the 32,764 bytes of a kernel's arguments");
+  auto const kernel = forward_kernel<Op, E, C>;
+  static bool const checked = attune::detail::require_same_layout(kernel, sizeof(forward_call<Op, E>));
+  static_cast<void>(checked);
+  require_success(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_memory<Op, E, C>::bytes),
+      "shared memory");
+  return kernel;
+}
+
 /// Runs programs in the order of a stream.
 struct stream_runner {
+  static constexpr bool launches = true;  ///< needs memory
   cudaStream_t stream;
   template <class Program>
   void tasks(index_t n, Program const& program) {
@@ -67,16 +124,23 @@ struct stream_runner {
   void clear(void* at, std::size_t size) { require_success(cudaMemsetAsync(at, 0, size, stream), "a memset"); }
   template <class Op, class E, class C>
   void tiles(forward_call<Op, E> const& call) {
-    static_assert(sizeof(forward_call<Op, E>) <= 4096,
-                  "attune: cuda: the operator does not fit into the 4 KiB of a kernel's arguments");
-    constexpr int bytes = tile_memory<Op, E, C>::bytes;
-    auto const kernel = forward_kernel<Op, E, C>;
-    static bool const checked = attune::detail::require_same_layout(kernel, sizeof(call));
-    static_cast<void>(checked);
-    require_success(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "shared memory");
     index_t const blocks = call.p.batch * call.groups * call.row_tiles;
-    kernel<<<unsigned(blocks), C::threads, bytes, stream>>>(call);
-    require_success(cudaGetLastError(), "the launch of the tiles");
+    attune::detail::launch("the launch of the tiles", tiles_kernel<Op, E, C>(), unsigned(blocks), C::threads,
+                           tile_memory<Op, E, C>::bytes, stream, call);
+  }
+};
+
+/// Loads what a stream_runner launches, and launches nothing.
+struct loading_runner {
+  static constexpr bool launches = false;
+  template <class Program>
+  void tasks(index_t, Program const&) {
+    attune::detail::load(attune::detail::program_kernel<Program>);
+  }
+  void clear(void*, std::size_t) {}
+  template <class Op, class E, class C>
+  void tiles(forward_call<Op, E> const&) {
+    attune::detail::load(tiles_kernel<Op, E, C>());
   }
 };
 
@@ -90,7 +154,19 @@ std::size_t workspace_bytes(cuda<E, Widths> const& exec, Op const& op, inputs<Op
   exec_cuda::arena count;
   exec_cuda::stream_runner runner{exec.stream};
   exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, count, op, in, out, p);
-  return count.used + 256;
+  return count.needed();
+}
+
+/// Loads the kernels of forward() for these arguments, and launches nothing. Call it before the first call inside of a
+/// graph's capture: CUDA loads a kernel when it is used first, and a capture may refuse that.
+template <class E, class Widths, class Op>
+void prepare(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
+             outputs<Op, E> const& out) {
+  problem_shape const p = detail::checked_problem("prepare", op, in, out.out.extents(), memory_kind::device);
+  exec_cuda::device_of_stream const device(exec.stream);
+  exec_cuda::arena none;
+  exec_cuda::loading_runner runner;
+  exec_cuda::run_forward<exec_cuda::loading_runner, Op, E>(Widths{}, runner, none, op, in, out, p);
 }
 
 namespace exec_cuda {
@@ -99,18 +175,18 @@ template <class E, class Widths, class Op>
 void launch_forward(char const* function, cuda<E, Widths> const& exec, Op const& op,
                     inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out, problem_shape const& p,
                     saved_arrays const& saved) {
+  device_of_stream const device(exec.stream);
   stream_runner runner{exec.stream};
   arena memory;
   run_forward<stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
-  std::size_t const needed = memory.used + 256;
+  std::size_t const needed = memory.needed();
   if (exec.workspace != nullptr && exec.bytes < needed)
     throw error(function, "the workspace", attune::detail::text(exec.bytes, " bytes"),
                 attune::detail::text("at least ", needed, ", as workspace_bytes() says"));
-  void* room = exec.workspace;
-  if (room == nullptr) require_success(cudaMallocAsync(&room, needed, exec.stream), "memory of the stream");
-  memory = {static_cast<unsigned char*>(room)};
+  std::optional<stream_memory> room;
+  if (exec.workspace == nullptr) room.emplace(exec.stream, needed);
+  memory = {room ? room->get() : static_cast<unsigned char*>(exec.workspace)};
   run_forward<stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
-  if (exec.workspace == nullptr) require_success(cudaFreeAsync(room, exec.stream), "memory of the stream");
 }
 
 /// forward() on tensor cores, in the order of the executor's stream; returns before it is done. Errors are thrown

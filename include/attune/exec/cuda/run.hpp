@@ -4,6 +4,7 @@
 // The steps of a forward call, for any runner: a CUDA stream, or loops over emulated warps.
 #pragma once
 
+#include <cstdint>
 #include <numeric>
 #include <span>
 
@@ -19,13 +20,18 @@ namespace attune::exec_cuda {
 template <int... Width>
 struct widths {};
 
-/// Memory of a call, taken piece by piece; without memory it only counts.
+/// Memory of a call, taken piece by piece; without memory it only counts. Every piece begins at a multiple of 256,
+/// wherever the memory begins: a call takes at most 255 bytes more than it counts.
 struct arena {
+  static constexpr std::size_t alignment = 256;  ///< of the pieces, in bytes
   unsigned char* memory = nullptr;
   std::size_t used = 0;
+  /// Bytes of memory for what was counted.
+  std::size_t needed() const { return used + alignment; }
   template <class T>
   T* take(index_t n) {
-    std::size_t const at = (used + 255) / 256 * 256;
+    std::size_t const from = reinterpret_cast<std::uintptr_t>(memory) % alignment;
+    std::size_t const at = (from + used + alignment - 1) / alignment * alignment - from;
     used = at + std::size_t(n) * sizeof(T);
     return memory == nullptr ? nullptr : reinterpret_cast<T*>(memory + at);
   }
@@ -50,7 +56,8 @@ class forward_run {
  public:
   forward_run(Runner& runner, arena& from, Op const& op, inputs<Op, tensor<E const>> const& in,
               outputs<Op, E> const& to, problem_shape const& p, saved_arrays const& saved = {})
-      : runner_(runner), memory_(from), counting_(from.memory == nullptr), c_{op, p, in, to, saved} {}
+      : runner_(runner), memory_(from), counting_(from.memory == nullptr && Runner::launches),
+        c_{op, p, in, to, saved} {}
 
   void operator()() {
     if (c_.p.batch * c_.p.heads * c_.p.queries == 0) return;
@@ -78,6 +85,7 @@ class forward_run {
       double* const to = memory_.template take<double>(e.size());
       if (counting_) continue;
       runner_.tasks(e.size(), average_program{x, to});
+      if (to == nullptr) continue;
       x = parameter(tensor<double const>(to, e));
     }
     if constexpr (Op::uses(field::v0))
@@ -85,6 +93,7 @@ class forward_run {
         E* const to = memory_.template take<E>(1);
         if (counting_) return;
         runner_.clear(to, sizeof(E));
+        if (to == nullptr) return;
         c_.in.v0 = tensor<E const>(to, c_.in.v0.extents(), c_.in.v0.steps());
       }
   }

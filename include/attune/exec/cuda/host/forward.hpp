@@ -19,6 +19,7 @@ namespace attune::testing {
 
 /// Runs programs as loops, tiles on host warps one after the other.
 struct host_runner {
+  static constexpr bool launches = true;  ///< needs memory
   /// program(k) for k in [0, n).
   template <class Program>
   void tasks(index_t n, Program const& program) {
@@ -51,7 +52,7 @@ void run_emulated(Runner& runner, Op const& op, inputs<Op, tensor<E const>> cons
   if (saved) arrays = exec_cuda::arrays_of(attune::detail::rows_in<Op>(function, *saved, p));
   exec_cuda::arena memory;
   exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
-  std::vector<unsigned char> room(memory.used + 256);
+  std::vector<unsigned char> room(memory.needed());
   memory = {room.data()};
   exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
 }

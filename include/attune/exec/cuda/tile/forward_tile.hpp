@@ -29,6 +29,9 @@ class forward_tile {
   using sums = row_sums<W, Op, E, C>;
   static constexpr int R = tile::R, blocks = C::bn / 8;
   static constexpr bool split = format::split;
+  // Without a running maximum, the weights of a row have any size.
+  static constexpr bool scales_weights =
+      std::is_same_v<E, float16> && facts::is.reference != mass_reference::running_maximum;
   /// The ground's mass is computed from the earned one. In fast_float, expm1(x) is e^x - 1: nothing is lost.
   static constexpr bool fills = facts::fills && !split, needs_logits = sums::needs_level && !fills;
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0 && !split;
@@ -260,7 +263,10 @@ class forward_tile {
       if constexpr (Partial) {
         if (infinite) return engine::add_seen(to, w, seen, rows_.shared, memory::value(slot));
       }
-      engine::add(to, w, rows_.shared, memory::value(slot));
+      if constexpr (scales_weights)
+        engine::add_scaled(to, w, rows_.shared, memory::value(slot));
+      else
+        engine::add(to, w, rows_.shared, memory::value(slot));
     }
   }
 };

@@ -93,6 +93,72 @@ struct products {
       }
     }
   }
+  /// Powers of two for rows of fp16. up: brings the largest number of a row, `top` of all lanes that have it and at
+  /// least 2^-98, to [2^14, 2^15). back: 2^-spare / up.
+  template <int R>
+  ATTUNE_LANE static void raise_rows(A (&top)[R], A (&up)[R], A (&back)[R], std::uint32_t spare) {
+    ATTUNE_UNROLL
+    for (int r = 0; r < R; ++r) {
+      top[r] = over_four<W>(top[r], [](float a, float b) { return ::fmaxf(a, b); });
+      W::for_lanes([&](int l) {
+        float const largest = W::at(top[r], l);  // nvcc 13.0 fails to take the bits of a call
+        std::uint32_t const exponent = __builtin_bit_cast(std::uint32_t, largest) & 0x7f800000u;
+        W::at(up[r], l) = __builtin_bit_cast(float, (268u << 23) - exponent);
+        W::at(back[r], l) = __builtin_bit_cast(float, exponent - ((14u + spare) << 23));
+      });
+    }
+  }
+  /// The same for weights of any size: the weights of a row are multiplied by a power of two, so that the largest is in
+  /// [2^14, 2^15), and the sum by its inverse. For fp16, whose numbers end at 6e-8 and at 65504. Weights below 2^-38 of
+  /// the largest of their row and tile vanish.
+  ATTUNE_LANE static void add_scaled(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+    A top[2 * C::mi], up[2 * C::mi], back[2 * C::mi];
+    each_row<W, 2 * C::mi>([&](int r, int l) { W::at(top[r], l) = 0x1p-98f; });
+    each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
+      float& most = W::at(top[2 * i + e / 2], l);
+      most = ::fmaxf(most, ::fabsf(W::at(w[i][n][e], l)));
+    });
+    raise_rows<2 * C::mi>(top, up, back, 0);
+    U x[blocks / 2][C::mi][4];
+    ATTUNE_UNROLL
+    for (int n = 0; n < blocks; ++n) {
+      ATTUNE_UNROLL
+      for (int i = 0; i < C::mi; ++i) {
+        ATTUNE_UNROLL
+        for (int r = 0; r < 2; ++r) {
+          A const& by = up[2 * i + r];
+          auto const scaled = [&](int e) {
+            return W::each_lane([&](int l) { return W::at(w[i][n][2 * r + e], l) * W::at(by, l); });
+          };
+          x[n / 2][i][2 * (n % 2) + r] = W::template pack<E>(scaled(0), scaled(1));
+        }
+      }
+    }
+    U const from = rows_address(0, v);
+    ATTUNE_UNROLL
+    for (int d = 0; d < C::width / 16; ++d) {
+      A fresh[C::mi][2][4];
+      ATTUNE_UNROLL
+      for (int n = 0; n < blocks / 2; ++n) {
+        U y[4];
+        W::ldmatrix4(y, sm, moved(from, d, n * 16 * row), true);
+        ATTUNE_UNROLL
+        for (int i = 0; i < C::mi; ++i) {
+          ATTUNE_UNROLL
+          for (int half = 0; half < 2; ++half) {
+            if (n == 0)
+              W::template mma_first<E>(fresh[i][half], x[n][i], y[2 * half], y[2 * half + 1]);
+            else
+              W::template mma<E>(fresh[i][half], x[n][i], y[2 * half], y[2 * half + 1]);
+          }
+        }
+      }
+      each_number<W, C::mi, 2>([&](int i, int half, int e, int l) {
+        float& to = W::at(o[i][2 * d + half][e], l);
+        to = approximate::fma(W::at(fresh[i][half][e], l), W::at(back[2 * i + e / 2], l), to);
+      });
+    }
+  }
   /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
   /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are
   /// indexed.

@@ -83,17 +83,7 @@ struct split_products {
       W::at(x[block][e], l) = y;
       W::at(top[e / 2], l) = ::fmaxf(W::at(top[e / 2], l), ::fabsf(y));
     });
-    // The largest of a row goes to [2^14, 2^15). A factor of 2^14 is in the factors of values too.
-    ATTUNE_UNROLL
-    for (int r = 0; r < 2; ++r) {
-      top[r] = over_four<W>(top[r], [](float a, float b) { return ::fmaxf(a, b); });
-      W::for_lanes([&](int l) {
-        float const largest = W::at(top[r], l);  // nvcc 13.0 fails to take the bits of a call
-        std::uint32_t const exponent = __builtin_bit_cast(std::uint32_t, largest) & 0x7f800000u;
-        W::at(up[r], l) = number((268u << 23) - exponent);
-        W::at(back[r], l) = number(exponent - (28u << 23));
-      });
-    }
+    plain::template raise_rows<2>(top, up, back, 14);  // a factor of 2^14 is in the factors of values too
     U first[blocks / 2][4], second[blocks / 2][4];
     ATTUNE_UNROLL
     for (int n = 0; n < blocks; ++n) {

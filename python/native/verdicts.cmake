@@ -39,14 +39,7 @@ void add_@preset@(std::map<std::string, runner>& to) {
   string(APPEND calls "  add_${preset}(to);\n")
 
   set(source ${CMAKE_CURRENT_BINARY_DIR}/judges_${preset}.cpp)
-  set(keep)
-  foreach(other IN LISTS all_presets)
-    if(other STREQUAL preset)
-      string(APPEND keep "#define ATTUNE_KEEP_${other}(name, ...) ATTUNE_C_MAKE(name, __VA_ARGS__)\n")
-    else()
-      string(APPEND keep "#define ATTUNE_KEEP_${other}(name, ...)\n")
-    endif()
-  endforeach()
+  attune_keep_presets(keep ATTUNE_C_MAKE ${preset})
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[// Made by python/native/verdicts.cmake.
 #include <attune/operators/presets.hpp>
 #include <attune/policies.hpp>

@@ -19,19 +19,19 @@ namespace attune::interop {
 
 /// The facts in attune_operator.description. The operator must live as long as they do.
 struct operator_facts {
-  int types = 0;                                          ///< ATTUNE_C_TYPES
-  int heads_each = 1;                                     ///< heads of a tensor are multiples of this
-  bool decodes = false;                                   ///< whether decode() takes it
-  bool has_lse = false;                                   ///< whether lse is an output
-  bool has_ground_weight = false;                         ///< whether ground_weight is an output
-  bool has_threshold = false;                             ///< whether threshold is an output
-  char const* expression = "";                            ///< its C++
-  std::vector<field> fields;                              ///< the tensors that it reads
-  std::vector<operator_parameter> parameters;             ///< as listed_parameters()
-  std::vector<bool> required;                             ///< of each parameter: whether it has no default
-  std::vector<operator_table> tables;                     ///< as listed_tables()
-  std::vector<std::string> arrays;                        ///< names of arrays that the expression takes
-  std::vector<std::pair<std::string, double>> constants;  ///< names and defaults
+  int types = 0;                                               ///< ATTUNE_C_TYPES
+  int heads_each = 1;                                          ///< heads of a tensor are multiples of this
+  bool decodes = false;                                        ///< whether decode() takes it
+  bool has_lse = false;                                        ///< whether lse is an output
+  bool has_ground_weight = false;                              ///< whether ground_weight is an output
+  bool has_threshold = false;                                  ///< whether threshold is an output
+  char const* expression = "";                                 ///< its C++
+  std::vector<field> fields = {};                              ///< the tensors that it reads
+  std::vector<operator_parameter> parameters = {};             ///< as listed_parameters()
+  std::vector<bool> required = {};                             ///< of each parameter: whether it has no default
+  std::vector<operator_table> tables = {};                     ///< as listed_tables()
+  std::vector<std::string> arrays = {};                        ///< names of arrays that the expression takes
+  std::vector<std::pair<std::string, double>> constants = {};  ///< names and defaults
 };
 
 /// The description as JSON. Complexity: linear in its length.

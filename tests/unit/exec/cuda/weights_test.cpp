@@ -50,13 +50,15 @@ double worst_error(Op const& op, Weight const& weight, bool divided = false) {
     double mass = 0;
     for (index_t j = 0; j < of_keys.position; ++j) {
       double score = 0;
-      for (index_t d = 0; d < 64; ++d) score += double(float(q[std::size_t(i * 64 + d)])) * double(float(k[std::size_t(j * 64 + d)]));
+      for (index_t d = 0; d < 64; ++d)
+        score += double(float(q[std::size_t(i * 64 + d)])) * double(float(k[std::size_t(j * 64 + d)]));
       double const w = weight(score / 8);
       mass += w;
       for (index_t d = 0; d < 64; ++d) sum[std::size_t(d)] += w * double(float(v[std::size_t(j * 64 + d)]));
     }
     for (index_t d = 0; d < 64; ++d) {
-      double const exact = sum[std::size_t(d)] / (divided ? mass : 1), got = double(float(out[std::size_t(i * 64 + d)]));
+      double const exact = sum[std::size_t(d)] / (divided ? mass : 1),
+                   got = double(float(out[std::size_t(i * 64 + d)]));
       double const half = std::is_same_v<E, float16> ? 0x1p-25 : 0;  // of the smallest number
       worst = std::fmax(worst, (std::fabs(got - exact) - half) / exact);
     }

@@ -103,7 +103,7 @@ TEST_CASE("presets") {
 }
 
 TEST_CASE("what is not scalars alone has no members") {
-  static_assert(!has_members<counts>);
+  static_assert(!has_members<counts> && !has_logit_members<decltype(attention(counts{}))>);
   static_assert(!has_members<kernel::sum<counts, kernel::alibi>>);
   static_assert(has_members<kernel::dot_product> && member_count<kernel::dot_product> == 1);
   static_assert(member_count<kernel::sum<kernel::dot_product, kernel::alibi>> == 1 + member_count<kernel::alibi>);

@@ -31,6 +31,8 @@ class forward_tile {
   static constexpr bool split = format::split;
   /// The ground's mass is computed from the earned one. In fast_float, expm1(x) is e^x - 1: nothing is lost.
   static constexpr bool fills = facts::fills && !split, needs_logits = sums::needs_level && !fills;
+  /// Weights may be of any size, and fp16 has numbers from 6e-8 to 65,504 only.
+  static constexpr bool scaled = !facts::online && std::is_same_v<E, float16>;
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0 && !split;
 
   tile rows_;
@@ -260,7 +262,10 @@ class forward_tile {
       if constexpr (Partial) {
         if (infinite) return engine::add_seen(to, w, seen, rows_.shared, memory::value(slot));
       }
-      engine::add(to, w, rows_.shared, memory::value(slot));
+      if constexpr (scaled)
+        engine::add_scaled(to, w, rows_.shared, memory::value(slot));
+      else
+        engine::add(to, w, rows_.shared, memory::value(slot));
     }
   }
 };

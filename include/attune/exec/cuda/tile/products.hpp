@@ -8,6 +8,18 @@
 
 namespace attune::exec_cuda {
 
+/// The power of two that brings the largest number of each row, at least 2^(Lower - 112), to [2^14, 2^15); and its
+/// inverse times 2^-Lower.
+template <int Lower, class W, class A>
+ATTUNE_LANE void power_of_row(A const& largest, A& up, A& back) {
+  W::for_lanes([&](int l) {
+    float const x = W::at(largest, l);  // nvcc 13.0 fails to take the bits of a call
+    std::uint32_t const exponent = __builtin_bit_cast(std::uint32_t, x) & 0x7f800000u;
+    W::at(up, l) = __builtin_bit_cast(float, (268u << 23) - exponent);
+    W::at(back, l) = __builtin_bit_cast(float, exponent - (std::uint32_t(14 + Lower) << 23));
+  });
+}
+
 /// Scores are 16 rows x 8 keys per block: lane l has rows l / 4 and l / 4 + 8 and keys 2 (l % 4) and the next.
 template <class W, class E, class C>
 struct products {
@@ -93,7 +105,58 @@ struct products {
       }
     }
   }
-  /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
+  /// The same for weights of any size: the largest of a row of the tile is brought to [2^14, 2^15) before all are rounded.
+  ATTUNE_LANE static void add_scaled(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+    A top[2 * C::mi], up[2 * C::mi], back[2 * C::mi];
+    each_row<W, 2 * C::mi>([&](int r, int l) { W::at(top[r], l) = 0x1p-112f; });
+    each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
+      float& most = W::at(top[2 * i + e / 2], l);
+      most = ::fmaxf(most, ::fabsf(W::at(w[i][n][e], l)));  // drops a NaN
+    });
+    ATTUNE_UNROLL
+    for (int r = 0; r < 2 * C::mi; ++r) {
+      top[r] = over_four<W>(top[r], [](float a, float b) { return ::fmaxf(a, b); });
+      power_of_row<0, W>(top[r], up[r], back[r]);
+    }
+    U x[blocks / 2][C::mi][4];
+    ATTUNE_UNROLL
+    for (int n = 0; n < blocks; ++n) {
+      ATTUNE_UNROLL
+      for (int r = 0; r < 2 * C::mi; ++r) {
+        A const low = times(w[r / 2][n][2 * (r % 2)], up[r]), high = times(w[r / 2][n][2 * (r % 2) + 1], up[r]);
+        x[n / 2][r / 2][2 * (n % 2) + r % 2] = W::template pack<E>(low, high);
+      }
+    }
+    U const from = rows_address(0, v);
+    ATTUNE_UNROLL
+    for (int d = 0; d < C::width / 16; ++d) {
+      A fresh[C::mi][2][4];
+      ATTUNE_UNROLL
+      for (int n = 0; n < blocks / 2; ++n) {
+        U y[4];
+        W::ldmatrix4(y, sm, moved(from, d, n * 16 * row), true);
+        ATTUNE_UNROLL
+        for (int i = 0; i < C::mi; ++i) {
+          ATTUNE_UNROLL
+          for (int half = 0; half < 2; ++half) {
+            if (n == 0)
+              W::template mma_first<E>(fresh[i][half], x[n][i], y[2 * half], y[2 * half + 1]);
+            else
+              W::template mma<E>(fresh[i][half], x[n][i], y[2 * half], y[2 * half + 1]);
+          }
+        }
+      }
+      each_number<W, C::mi, 2>([&](int i, int half, int e, int l) {
+        float& to = W::at(o[i][2 * d + half][e], l);
+        to = approximate::fma(W::at(fresh[i][half][e], l), W::at(back[2 * i + e / 2], l), to);
+      });
+    }
+  }
+  /// x y of every lane.
+  ATTUNE_LANE static A times(A const& x, A const& y) {
+    return W::each_lane([&](int l) { return W::at(x, l) * W::at(y, l); });
+  }
+  /// o += w v for values that may not be finite: adds the values of the keys that a row sees, and no others.
   /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are
   /// indexed.
   ATTUNE_LANE static void add_seen(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4],

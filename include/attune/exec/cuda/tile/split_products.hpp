@@ -87,19 +87,14 @@ struct split_products {
     ATTUNE_UNROLL
     for (int r = 0; r < 2; ++r) {
       top[r] = over_four<W>(top[r], [](float a, float b) { return ::fmaxf(a, b); });
-      W::for_lanes([&](int l) {
-        float const largest = W::at(top[r], l);  // nvcc 13.0 fails to take the bits of a call
-        std::uint32_t const exponent = __builtin_bit_cast(std::uint32_t, largest) & 0x7f800000u;
-        W::at(up[r], l) = number((268u << 23) - exponent);
-        W::at(back[r], l) = number(exponent - (28u << 23));
-      });
+      power_of_row<14, W>(top[r], up[r], back[r]);
     }
     U first[blocks / 2][4], second[blocks / 2][4];
     ATTUNE_UNROLL
     for (int n = 0; n < blocks; ++n) {
       ATTUNE_UNROLL
       for (int r = 0; r < 2; ++r) {
-        A low = times(x[n][2 * r], up[r]), high = times(x[n][2 * r + 1], up[r]), low_head, high_head;
+        A low = plain::times(x[n][2 * r], up[r]), high = plain::times(x[n][2 * r + 1], up[r]), low_head, high_head;
         U& to = first[n / 2][2 * (n % 2) + r];
         to = W::template pack<E>(low, high);
         W::template unpack<E>(to, low_head, high_head);
@@ -179,9 +174,6 @@ struct split_products {
 
  private:
   ATTUNE_LANE static float number(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
-  ATTUNE_LANE static A times(A const& x, A const& y) {
-    return W::each_lane([&](int l) { return W::at(x, l) * W::at(y, l); });
-  }
   /// The factors of keys 16 n + 2 (l % 4), the next, and both 8 later.
   ATTUNE_LANE static void read_factors(U (&to)[4], shared sm, int at, int n) {
     W::read16(to, sm, W::each_lane([&](int l) { return std::uint32_t(at + 64 * n + 16 * (l & 3)); }));

@@ -26,8 +26,8 @@ struct reference;
 /// Fused forward on tensor cores. E is the type of the tensors: bfloat16, float16, or float; sums are float.
 /// Floats are split into two fp16 each, products into three (exec/cuda/split.hpp). Their bound:
 /// certify::precision::split_products().
-/// `Widths`: tiles are compiled for each, so fewer compile faster. Blocks of sm_86, sm_89 and sm_120 have 99 KiB of shared
-/// memory: tiles are smaller where nvcc compiles for these alone, or with exec_cuda::small_widths.
+/// `Widths`: tiles are compiled for each, so fewer compile faster. Blocks of sm_86, sm_89 and sm_120 have 99 KiB of
+/// shared memory: tiles are smaller where nvcc compiles for these alone, or with exec_cuda::small_widths.
 /// Views, parameters, tables and mask arrays point to memory of the device. Shapes are checked, values are not.
 /// Determinism: the same bits on every run and for any number of processors: no two blocks share a sum.
 template <class E = bfloat16, class Widths = exec_cuda::default_widths>

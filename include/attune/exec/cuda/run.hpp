@@ -265,8 +265,9 @@ saved_arrays arrays_of(Rows const& rows) {
 
 /// Runs a call, or counts its memory, with the tiles of the first width that holds its features.
 template <class Runner, class Op, class E, int Memory, int... Width>
-void run_forward(widths_within<Memory, Width...>, Runner& runner, arena& memory, Op const& op, inputs<Op, tensor<E const>> const& in,
-                 outputs<Op, E> const& to, problem_shape const& p, saved_arrays const& saved = {}) {
+void run_forward(widths_within<Memory, Width...>, Runner& runner, arena& memory, Op const& op,
+                 inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& to, problem_shape const& p,
+                 saved_arrays const& saved = {}) {
   static_assert(require_tiles<Op>());
   index_t const most = widest<Op>(p);
   bool done = false;

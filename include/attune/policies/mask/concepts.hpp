@@ -207,8 +207,8 @@ ATTUNE_HD constexpr bool sees(M const& m, mask_row const& r, index_t j) {
   }
 }
 
-/// Whether every head sees the same keys. A mask that knows offers `bool same_for_heads() const`, which must be its own:
-/// one that is inherited says nothing about what the mask changes. Others may differ by head.
+/// Whether every head sees the same keys. A mask that knows offers `bool same_for_heads() const`. It must be its own:
+/// an inherited one says nothing about what the mask changes. Others may differ by head.
 template <class M>
 constexpr bool same_for_heads(M const& m) {
   if constexpr (requires { requires std::is_same_v<decltype(&M::same_for_heads), bool (M::*)() const>; })

@@ -124,9 +124,9 @@ struct fitted_config {
 };
 /// The tile of an operator for a width, in at most Memory bytes if that is possible.
 template <class Op, class E, int Width, int Memory = large_memory>
-using config_of = typename std::conditional_t<
-    Memory == large_memory, chosen_config<Op, E, Width>,
-    fitted_config<Op, E, typename chosen_config<Op, E, Width>::type, Memory>>::type;
+using config_of =
+    typename std::conditional_t<Memory == large_memory, chosen_config<Op, E, Width>,
+                                fitted_config<Op, E, typename chosen_config<Op, E, Width>::type, Memory>>::type;
 
 /// Throws attune::error if a tile takes more than the `has` bytes that a block of the device may have.
 template <class Op, class E, class C>
@@ -136,10 +136,10 @@ void require_shared_memory(int has) {
   constexpr int least = tile_memory<Op, E, typename fitted_config<Op, E, C, small_memory>::type>::bytes;
   if (needs <= has) return;
   throw error("forward", "a block of the device", text(has, " bytes of shared memory"),
-              text(needs, ", for tiles of ", C::width, " features and ", tile_facts<Op>::products,
-                   " products: ", least <= has ? "compile for this device alone, as with -arch=native, or call "
-                                                 "cuda<E, exec_cuda::small_widths<64, 128, 256>>"
-                                               : "a device with more, fewer features, or thrust_on"));
+              text(needs, ", for tiles of ", C::width, " features and ", tile_facts<Op>::products, " products: ",
+                   least <= has ? "compile for this device alone, as with -arch=native, or call "
+                                  "cuda<E, exec_cuda::small_widths<64, 128, 256>>"
+                                : "a device with more, fewer features, or thrust_on"));
 }
 
 /// The address of a chunk of 8 features, so that 8 rows of a column and 8 chunks of a row lie in different banks.

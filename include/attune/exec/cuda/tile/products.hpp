@@ -105,7 +105,7 @@ struct products {
       }
     }
   }
-  /// The same for weights of any size: the largest of a row of the tile is brought to [2^14, 2^15) before all are rounded.
+  /// The same for weights of any size: the largest of a row of the tile goes to [2^14, 2^15) before all are rounded.
   ATTUNE_LANE static void add_scaled(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
     A top[2 * C::mi], up[2 * C::mi], back[2 * C::mi];
     each_row<W, 2 * C::mi>([&](int r, int l) { W::at(top[r], l) = 0x1p-112f; });

@@ -40,8 +40,8 @@ void compare(Op const& op, index_t width, double tolerance) {
   for (auto& numbers : x)
     for (index_t n = 0; n < e.size(); ++n) numbers.push_back(E(normal(random)));
   index_t next = 0;
-  auto const in = make_inputs<Op, tensor<E const>>(
-      [&]<field F>() { return tensor<E const>(x[next++ % 5].data(), e); }, std::nullopt);
+  auto const in = make_inputs<Op, tensor<E const>>([&]<field F>() { return tensor<E const>(x[next++ % 5].data(), e); },
+                                                   std::nullopt);
   testing::forward_on_host_warps<widths<64, 128, 256>>(op, in, outputs<Op, E>{.out = tensor<E>(of_large.data(), e)});
   testing::forward_on_host_warps<small_widths<64, 128, 256>>(op, in,
                                                              outputs<Op, E>{.out = tensor<E>(of_small.data(), e)});
@@ -84,14 +84,15 @@ TEST_CASE("a device with too little shared memory is refused, with advice") {
     }
     return "";
   };
-  auto const large = message([] { require_shared_memory<principled, bfloat16, config_of<principled, bfloat16, 128>>(101376); });
+  auto const large =
+      message([] { require_shared_memory<principled, bfloat16, config_of<principled, bfloat16, 128>>(101376); });
   CHECK(large.find("has 101376 bytes of shared memory; expected 163840, for tiles of 128 features") != large.npos);
   CHECK(large.find("small_widths") != large.npos);
-  auto const none = message([] {
-    require_shared_memory<principled, float, config_of<principled, float, 256, small_memory>>(101376);
-  });
+  auto const none = message(
+      [] { require_shared_memory<principled, float, config_of<principled, float, 256, small_memory>>(101376); });
   CHECK(none.find("a device with more, fewer features, or thrust_on") != none.npos);
-  CHECK(message([] { require_shared_memory<principled, bfloat16, config_of<principled, bfloat16, 128>>(166912); }) == "");
+  CHECK(message([] { require_shared_memory<principled, bfloat16, config_of<principled, bfloat16, 128>>(166912); }) ==
+        "");
 }
 
 TEST_CASE("smaller tiles compute the same") {

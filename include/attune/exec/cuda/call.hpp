@@ -83,10 +83,11 @@ struct forward_call {
   float const* query_norm = nullptr;           ///< of distances: B H Lq
   float const* key_norm = nullptr;             ///< B H Lk: a metric may differ by query head
   row_record<Op>* records = nullptr;           ///< B H Lq
-  tile_plan* plans = nullptr;                  ///< B, groups, row tiles
-  int* lists = nullptr;                        ///< B, groups, row tiles, key tiles; of masks that are no intervals
+  tile_plan* plans = nullptr;                  ///< B, list groups, row tiles
+  int* lists = nullptr;                        ///< B, list groups, row tiles, key tiles; of masks that are no intervals
   int pack = 1, groups = 1;                    ///< query heads of a group; groups of a batch element: H / pack
   int rows = 0, row_tiles = 0, key_tiles = 0;  ///< rows of a group; its tiles
+  int list_groups = 1;                         ///< groups that have lists: 1 if all heads see the same keys
   bool stores_pairs = false;                   ///< two features of the output fit one store
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }

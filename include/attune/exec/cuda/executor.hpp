@@ -26,10 +26,11 @@ struct reference;
 /// Fused forward on tensor cores. E is the type of the tensors: bfloat16, float16, or float; sums are float.
 /// Floats are split into two fp16 each, products into three (exec/cuda/split.hpp). Their bound:
 /// certify::precision::split_products().
-/// `Widths`: tiles are compiled for each, so fewer compile faster.
+/// `Widths`: tiles are compiled for each, so fewer compile faster. Blocks of sm_86, sm_89 and sm_120 have 99 KiB of
+/// shared memory: tiles are smaller where nvcc compiles for these alone, or with exec_cuda::small_widths.
 /// Views, parameters, tables and mask arrays point to memory of the device. Shapes are checked, values are not.
 /// Determinism: the same bits on every run and for any number of processors: no two blocks share a sum.
-template <class E = bfloat16, class Widths = exec_cuda::widths<64, 128, 256>>
+template <class E = bfloat16, class Widths = exec_cuda::default_widths>
 struct cuda {
   static_assert(storage_only<E> || std::is_same_v<E, float>,
                 "attune: cuda<E> reads bfloat16, float16 or float; other types run on thrust_on");
@@ -107,6 +108,10 @@ auto* tiles_kernel() {
   auto const kernel = forward_kernel<Op, E, C>;
   static bool const checked = attune::detail::require_same_layout(kernel, sizeof(forward_call<Op, E>));
   static_cast<void>(checked);
+  int device = 0, has = 0;
+  require_success(cudaGetDevice(&device), "the current device");
+  require_success(cudaDeviceGetAttribute(&has, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory");
+  require_shared_memory<Op, E, C>(has);
   require_success(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_memory<Op, E, C>::bytes),
       "shared memory");

@@ -54,12 +54,12 @@ template <class Op, class E>
 struct classify_program {
   forward_call<Op, E> c;
   int rows_each, keys_each;
-  ATTUNE_HD index_t tasks() const { return c.p.batch * c.groups * index_t(c.row_tiles) * c.key_tiles; }
+  ATTUNE_HD index_t tasks() const { return c.p.batch * c.list_groups * index_t(c.row_tiles) * c.key_tiles; }
   ATTUNE_HD void operator()(index_t n) const {
     index_t const at_rows = n / c.key_tiles;
     int const t = int(n % c.key_tiles), tile = int(at_rows % c.row_tiles),
-              group = int(at_rows / c.row_tiles % c.groups);
-    index_t const b = at_rows / (index_t(c.row_tiles) * c.groups);
+              group = int(at_rows / c.row_tiles % c.list_groups);
+    index_t const b = at_rows / (index_t(c.row_tiles) * c.list_groups);
     index_t const first = index_t(t) * keys_each, last = first + keys_each < c.p.keys ? first + keys_each : c.p.keys;
     bool some = false, every = first + keys_each <= c.p.keys;
     for (int r = tile * rows_each; r < (tile + 1) * rows_each && r < c.rows && !(some && !every); ++r) {
@@ -90,7 +90,7 @@ template <class Op, class E>
 struct list_program {
   forward_call<Op, E> c;
   int* numbers;  ///< as `lists`
-  ATTUNE_HD index_t tasks() const { return c.p.batch * c.groups * index_t(c.row_tiles); }
+  ATTUNE_HD index_t tasks() const { return c.p.batch * c.list_groups * index_t(c.row_tiles); }
   ATTUNE_HD void operator()(index_t n) const {
     int const* const classes = c.lists + n * c.key_tiles;
     int* const to = numbers + n * c.key_tiles;

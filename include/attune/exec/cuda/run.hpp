@@ -17,8 +17,27 @@
 namespace attune::exec_cuda {
 
 /// The widths that tiles are compiled for, ascending multiples of 64. A call takes the first that holds its features.
+/// Memory: the bytes of shared memory that a block may have.
+template <int Memory, int... Width>
+struct widths_within {};
 template <int... Width>
-struct widths {};
+using widths = widths_within<large_memory, Width...>;
+/// The same, with smaller tiles: for sm_86, sm_89 and sm_120, whose blocks have 99 KiB of shared memory.
+template <int... Width>
+using small_widths = widths_within<small_memory, Width...>;
+#if defined(__CUDA_ARCH_LIST__)
+inline constexpr int compiled_for[] = {__CUDA_ARCH_LIST__};
+#else
+inline constexpr int compiled_for[] = {0};
+#endif
+/// Whether all devices that nvcc compiles for have blocks of 99 KiB.
+inline constexpr bool for_small_memory = [] {
+  for (int n10 : compiled_for)
+    if (!has_small_memory(n10)) return false;
+  return true;
+}();
+/// All widths, in tiles that fit the devices that nvcc compiles for.
+using default_widths = widths_within<for_small_memory ? small_memory : large_memory, 64, 128, 256>;
 
 /// Memory of a call, taken piece by piece; without memory it only counts. Every piece begins at a multiple of 256,
 /// wherever the memory begins: a call takes at most 255 bytes more than it counts.
@@ -206,7 +225,8 @@ class forward_run {
   }
   void plan() {
     if constexpr (Op::mask_policy::form != mask_form::interval) {  // of an interval, tiles find their plan themselves
-      index_t const tiles = c_.p.batch * c_.groups * c_.row_tiles;
+      c_.list_groups = mask::same_for_heads(c_.op.mask) ? 1 : c_.groups;
+      index_t const tiles = c_.p.batch * c_.list_groups * c_.row_tiles;
       c_.plans = memory_.template take<tile_plan>(tiles);
       int* const classes = memory_.template take<int>(tiles * c_.key_tiles);
       int* const numbers = memory_.template take<int>(tiles * c_.key_tiles);
@@ -244,16 +264,17 @@ saved_arrays arrays_of(Rows const& rows) {
 }
 
 /// Runs a call, or counts its memory, with the tiles of the first width that holds its features.
-template <class Runner, class Op, class E, int... Width>
-void run_forward(widths<Width...>, Runner& runner, arena& memory, Op const& op, inputs<Op, tensor<E const>> const& in,
-                 outputs<Op, E> const& to, problem_shape const& p, saved_arrays const& saved = {}) {
+template <class Runner, class Op, class E, int Memory, int... Width>
+void run_forward(widths_within<Memory, Width...>, Runner& runner, arena& memory, Op const& op,
+                 inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& to, problem_shape const& p,
+                 saved_arrays const& saved = {}) {
   static_assert(require_tiles<Op>());
   index_t const most = widest<Op>(p);
   bool done = false;
   auto const one = [&]<int W>() {
     if (done || most > W) return;
     done = true;
-    forward_run<Runner, Op, E, config_of<Op, E, W>>(runner, memory, op, in, to, p, saved)();
+    forward_run<Runner, Op, E, config_of<Op, E, W, Memory>>(runner, memory, op, in, to, p, saved)();
   };
   (one.template operator()<Width>(), ...);
   if (!done)

@@ -15,6 +15,7 @@ struct band {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
+  constexpr bool same_for_heads() const { return true; }
   /// A width without limit.
   static constexpr index_t no_limit = detail::highest_index;
   index_t before = no_limit,  ///< positions before the query, at least 0

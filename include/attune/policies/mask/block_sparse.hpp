@@ -37,6 +37,7 @@ struct block_sparse {
     while (e < across && line[e] != 0) ++e;
     return {b * key_block_, e * key_block_};
   }
+  constexpr bool same_for_heads() const { return heads_ == 1; }
   void(check)(mask_shape const& s) const {
     attune::detail::require_readable(
         "mask::block_sparse", "table", in_vector_, s,

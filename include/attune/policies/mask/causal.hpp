@@ -13,6 +13,7 @@ namespace attune::mask {
 struct causal {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
+  constexpr bool same_for_heads() const { return true; }
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, r.position + 1}; }
 };
 

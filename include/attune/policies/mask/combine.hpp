@@ -27,6 +27,7 @@ struct intersection {
           from, [&](index_t at) { return common(r, at); },
           [&](index_t j) { return shows(first, r, j) && shows(second, r, j); });
   }
+  constexpr bool same_for_heads() const { return mask::same_for_heads(first) && mask::same_for_heads(second); }
   void(check)(mask_shape const& s) const {
     (mask::check)(first, s);
     (mask::check)(second, s);
@@ -92,6 +93,7 @@ struct union_of {
     }
     return u;
   }
+  constexpr bool same_for_heads() const { return mask::same_for_heads(first) && mask::same_for_heads(second); }
   void(check)(mask_shape const& s) const {
     (mask::check)(first, s);
     (mask::check)(second, s);

@@ -207,6 +207,16 @@ ATTUNE_HD constexpr bool sees(M const& m, mask_row const& r, index_t j) {
   }
 }
 
+/// Whether every head sees the same keys. A mask that knows offers `bool same_for_heads() const`. It must be its own:
+/// an inherited one says nothing about what the mask changes. Others may differ by head.
+template <class M>
+constexpr bool same_for_heads(M const& m) {
+  if constexpr (requires { requires std::is_same_v<decltype(&M::same_for_heads), bool (M::*)() const>; })
+    return m.same_for_heads();
+  else
+    return false;
+}
+
 /// Throws attune::error if the mask's arrays do not fit the problem.
 template <class M>
 void(check)(M const& m, mask_shape const& s) {

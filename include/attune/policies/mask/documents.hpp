@@ -18,6 +18,7 @@ struct documents {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::predicate;
   static constexpr bool checks_shape = true;
+  constexpr bool same_for_heads() const { return true; }
 
   documents() = default;
   /// From vectors in host memory; `batch` is 1 or B, and the batch elements follow one another.

@@ -15,6 +15,7 @@ struct padding {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
+  constexpr bool same_for_heads() const { return true; }
   index_t const* lengths = nullptr;  ///< visible keys of each batch element
   index_t batch = 0;                 ///< number of entries
 

@@ -13,6 +13,7 @@ struct prefix {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
+  constexpr bool same_for_heads() const { return true; }
   index_t length = 0;  ///< number of keys in the prefix, at least 0
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {

@@ -75,6 +75,7 @@ struct ragged {
   {
     return shown(r, from);
   }
+  constexpr bool same_for_heads() const { return mask::same_for_heads(within_); }
   void(check)(mask_shape const& s) const {
     attune::detail::require_readable("mask::ragged", "the array of offsets", in_vectors_, s,
                                      "an array that the device reads: ragged(cu_seqlens_q, cu_seqlens_k, sequences)");

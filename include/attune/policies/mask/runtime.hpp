@@ -42,6 +42,9 @@ struct runtime {
     while (e < k.last && line[e] != 0) ++e;
     return {k.first, e};
   }
+  constexpr bool same_for_heads() const {
+    return (hulls == nullptr || hull_shape.head == 1) && (visible == nullptr || visible_shape.head == 1);
+  }
   void(check)(mask_shape const& s) const {
     auto fits = [&](shape const& x) {
       return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads);

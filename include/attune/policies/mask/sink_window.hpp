@@ -13,6 +13,7 @@ struct sink_window {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
   static constexpr bool checks_shape = true;
+  constexpr bool same_for_heads() const { return true; }
   index_t sinks = 0,  ///< number of first keys, at least 0
       width = 1;      ///< number of most recent keys, the query's own position included; at least 1
 

@@ -14,6 +14,7 @@ struct causal_window {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
+  constexpr bool same_for_heads() const { return true; }
   index_t width = 1;  ///< number of keys, at least 1
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
@@ -29,6 +30,7 @@ struct window {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
+  constexpr bool same_for_heads() const { return true; }
   index_t radius = 0;  ///< largest distance in positions, at least 0
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {

@@ -23,6 +23,7 @@ struct visible_table {
     return table(e.batch == 1 ? 0 : r.batch, e.head == 1 ? 0 : r.head, e.position == 1 ? 0 : r.query,
                  e.feature == 1 ? 0 : j) != 0;
   }
+  constexpr bool same_for_heads() const { return table.extents().head == 1; }
   void(check)(mask_shape const& s) const {
     shape const& e = table.extents();
     auto const fits = [](index_t extent, index_t wanted) { return extent == 1 || extent == wanted; };

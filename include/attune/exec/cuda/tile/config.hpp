@@ -82,9 +82,6 @@ struct chosen_config<Op, float, Width> {
   }
   using type = tile_config<Width, bn, 1, warps_for(8)>;
 };
-template <class Op, class E, int Width>
-using config_of = typename chosen_config<Op, E, Width>::type;
-
 /// Where things lie in shared memory, in bytes.
 template <class Op, class E, class C>
 struct tile_memory {
@@ -104,6 +101,46 @@ struct tile_memory {
   ATTUNE_HD static constexpr int value_factors(int slot) { return key_factors(products, slot); }
   static constexpr int bytes = products * query_bytes + (2 * products + 2) * key_bytes + 2 * factor_bytes;
 };
+
+/// Bytes of shared memory that a block may have, at least: of sm_80, sm_87 and from sm_90 to sm_110; of sm_86, sm_89,
+/// sm_120 and sm_121.
+inline constexpr int large_memory = 163 * 1024, small_memory = 99 * 1024;
+/// Whether a block of sm_N has small_memory. N10: 10 N, as nvcc lists it.
+constexpr bool has_small_memory(int n10) { return n10 == 860 || n10 == 890 || n10 == 1200 || n10 == 1210; }
+
+/// C with fewer keys or warps, so that a block takes at most Most bytes; the smallest tile, if none does.
+template <class Op, class E, class C, int Most>
+struct fitted_config {
+  static constexpr int bn = C::bn > 32 || (C::warps <= 4 && C::bn > 16) ? C::bn / 2 : C::bn;
+  static constexpr int warps = bn == C::bn && C::warps > 1 ? C::warps / 2 : C::warps;
+  static constexpr bool done = tile_memory<Op, E, C>::bytes <= Most || (bn == C::bn && warps == C::warps);
+  static auto find() {
+    if constexpr (done)
+      return C{};
+    else
+      return typename fitted_config<Op, E, tile_config<C::width, bn, C::mi, warps>, Most>::type{};
+  }
+  using type = decltype(find());
+};
+/// The tile of an operator for a width, in at most Memory bytes if that is possible.
+template <class Op, class E, int Width, int Memory = large_memory>
+using config_of =
+    typename std::conditional_t<Memory == large_memory, chosen_config<Op, E, Width>,
+                                fitted_config<Op, E, typename chosen_config<Op, E, Width>::type, Memory>>::type;
+
+/// Throws attune::error if a tile takes more than the `has` bytes that a block of the device may have.
+template <class Op, class E, class C>
+void require_shared_memory(int has) {
+  using attune::detail::text;
+  constexpr int needs = tile_memory<Op, E, C>::bytes;
+  constexpr int least = tile_memory<Op, E, typename fitted_config<Op, E, C, small_memory>::type>::bytes;
+  if (needs <= has) return;
+  throw error("forward", "a block of the device", text(has, " bytes of shared memory"),
+              text(needs, ", for tiles of ", C::width, " features and ", tile_facts<Op>::products, " products: ",
+                   least <= has ? "compile for this device alone, as with -arch=native, or call "
+                                  "cuda<E, exec_cuda::small_widths<64, 128, 256>>"
+                                : "a device with more, fewer features, or thrust_on"));
+}
 
 /// The address of a chunk of 8 features, so that 8 rows of a column and 8 chunks of a row lie in different banks.
 template <int Width>

@@ -38,7 +38,8 @@ class tile_rows {
       : call(c), shared(sm), warp(w), block(at) {}
 
   ATTUNE_LANE index_t plan_number() const {
-    return (index_t(block.batch) * call.groups + block.group) * call.row_tiles + block.tile;
+    int const group = call.list_groups == 1 ? 0 : block.group;
+    return (index_t(block.batch) * call.list_groups + group) * call.row_tiles + block.tile;
   }
   /// Tile number n of the keys that this tile of rows needs. Full: it is one that every row sees.
   template <bool Full>

@@ -93,8 +93,8 @@ struct products {
       }
     }
   }
-  /// Powers of two for rows of fp16. up: brings the largest number of a row, `top` of all lanes that have it and at
-  /// least 2^-98, to [2^14, 2^15). back: 2^-spare / up.
+  /// Powers of two for rows of fp16. up: brings the largest number of a row to [2^14, 2^15). back: 2^-spare / up.
+  /// top: the largest number of a lane, at least 2^(spare - 112).
   template <int R>
   ATTUNE_LANE static void raise_rows(A (&top)[R], A (&up)[R], A (&back)[R], std::uint32_t spare) {
     ATTUNE_UNROLL
@@ -113,7 +113,7 @@ struct products {
   /// the largest of their row and tile vanish.
   ATTUNE_LANE static void add_scaled(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
     A top[2 * C::mi], up[2 * C::mi], back[2 * C::mi];
-    each_row<W, 2 * C::mi>([&](int r, int l) { W::at(top[r], l) = 0x1p-98f; });
+    each_row<W, 2 * C::mi>([&](int r, int l) { W::at(top[r], l) = 0x1p-112f; });
     each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
       float& most = W::at(top[2 * i + e / 2], l);
       most = ::fmaxf(most, ::fabsf(W::at(w[i][n][e], l)));

@@ -54,17 +54,21 @@ class forward_run {
 
   void operator()() {
     if (c_.p.batch * c_.p.heads * c_.p.queries == 0) return;
-    settle();
-    c_.records = memory_.template take<row_record<Op>>(c_.p.batch * c_.p.heads * c_.p.queries);
-    run(bind_row_program<Op, E>{c_});
-    prepare();
-    group();
+    bind();
     pairs_of_output();
     plan();
     if (!counting_) runner_.template tiles<Op, E, C>(c_);
   }
 
- private:
+ protected:  // exec/cuda/gradients/run.hpp takes the same steps
+  /// Records of the rows, and operands that tiles can copy.
+  void bind() {
+    settle();
+    c_.records = memory_.template take<row_record<Op>>(c_.p.batch * c_.p.heads * c_.p.queries);
+    run(bind_row_program<Op, E>{c_});
+    prepare();
+    group();
+  }
   template <class Program>
   void run(Program const& program) {
     if (!counting_) runner_.tasks(program.tasks(), program);

@@ -50,7 +50,7 @@ class gradient_problem {
     switch (side_of(f)) {
       case input_side::key:
         return f == field::v ? shape{n_.batch, n_.value_heads, n_.keys, n_.value_width}
-                             : shape{n_.batch, n_.key_heads, n_.keys, n_.width};
+                             : shape{n_.batch, n_.key_heads, n_.keys, f == field::key_bias ? 1 : n_.width};
       case input_side::ground:
         return {1, n_.heads, 1, n_.value_width};
       default:

@@ -74,6 +74,7 @@ struct saved_numbers {
 template <class Op, class E>
 struct gradient_call {
   static constexpr int products = tile_facts<Op>::products == 0 ? 1 : tile_facts<Op>::products;
+  static constexpr int key_numbers = key_numbers_in<typename Op::contractions>;
   forward_call<Op, E> forward;                    ///< its plan is of the tiles of queries
   tensor<E const> d_out = {};                     ///< cotangents; absent: 0
   tensor<float const> d_lse = {}, d_ground = {};  ///< by lse and by the ground weight
@@ -86,6 +87,7 @@ struct gradient_call {
   int* classes = nullptr;            ///< B, groups, row tiles, key tiles; of other masks
   row_range* ranges = nullptr;       ///< B, groups, key tiles
   row_target<E> by_query[products] = {}, by_key[products] = {}, by_value = {};  ///< by operands of products, and by v
+  row_target<E> by_number[key_numbers == 0 ? 1 : key_numbers] = {};             ///< by numbers of keys
 
   /// Row n of a group, among the records of pairs.
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {

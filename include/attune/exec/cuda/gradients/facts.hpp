@@ -20,13 +20,27 @@ inline constexpr bool same_numbers =
     (std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From> && sizeof(From) % sizeof(float) == 0 &&
      sizeof(To) == sizeof(From) / sizeof(float) * sizeof(D));
 
+/// The same, or parts for which it holds: composed kernels have parts without numbers.
+template <class D, class To, class From>
+constexpr bool takes_tangents() {
+  if constexpr (same_numbers<D, To, From>) {
+    return true;
+  } else if constexpr (requires(To& x, From& y) { x.first, x.second, y.first, y.second; }) {
+    return takes_tangents<D, decltype(To::first), decltype(From::first)>() &&
+           takes_tangents<D, decltype(To::second), decltype(From::second)>();
+  } else if constexpr (requires(To& x, From& y) { x.inner, x.map, y.inner, y.map; }) {
+    return takes_tangents<D, decltype(To::inner), decltype(From::inner)>() &&
+           takes_tangents<D, decltype(To::map), decltype(From::map)>();
+  } else {
+    return false;
+  }
+}
 /// x as an object that is made of constants D.
 template <class D, class To, class From>
 ATTUNE_HD ATTUNE_INLINE To with_tangents([[maybe_unused]] From const& x) {
   if constexpr (std::is_empty_v<To>) {
     return To{};
-  } else {
-    static_assert(same_numbers<D, To, From>);
+  } else if constexpr (same_numbers<D, To, From>) {
     constexpr int count = int(sizeof(From) / sizeof(float));
     float numbers[count];
     D constants[count];
@@ -36,6 +50,10 @@ ATTUNE_HD ATTUNE_INLINE To with_tangents([[maybe_unused]] From const& x) {
     To to;
     __builtin_memcpy(static_cast<void*>(&to), constants, sizeof(To));
     return to;
+  } else if constexpr (requires { x.first, x.second; }) {
+    return {with_tangents<D, decltype(To::first)>(x.first), with_tangents<D, decltype(To::second)>(x.second)};
+  } else {
+    return {with_tangents<D, decltype(To::inner)>(x.inner), with_tangents<D, decltype(To::map)>(x.map)};
   }
 }
 
@@ -54,10 +72,10 @@ struct gradient_facts {
   using moving_bound = bound_operator<Op, moving>;  ///< of a row, with numbers that move
   /// A bound operator is made of numbers, so it can be given tangents of 0 without binding again.
   static constexpr bool made_of_numbers =
-      same_numbers<moving, decltype(moving_bound::kernel), decltype(bound::kernel)> &&
-      same_numbers<moving, decltype(moving_bound::length_scale), decltype(bound::length_scale)> &&
-      same_numbers<moving, decltype(moving_bound::gate), decltype(bound::gate)> &&
-      same_numbers<moving, decltype(moving_bound::normalizer), decltype(bound::normalizer)>;
+      takes_tangents<moving, decltype(moving_bound::kernel), decltype(bound::kernel)>() &&
+      takes_tangents<moving, decltype(moving_bound::length_scale), decltype(bound::length_scale)>() &&
+      takes_tangents<moving, decltype(moving_bound::gate), decltype(bound::gate)>() &&
+      takes_tangents<moving, decltype(moving_bound::normalizer), decltype(bound::normalizer)>();
 
   /// The bound operator, with constants that are dual numbers.
   ATTUNE_HD ATTUNE_INLINE static moving_bound with_directions(bound const& f) {
@@ -72,7 +90,25 @@ struct gradient_facts {
   }
 };
 
-/// How many contractions read a field, and how many of them are products of two inputs as they are.
+/// A number per key that is read as it is. Its gradient is a sum over rows.
+template <class C>
+inline constexpr bool is_key_number = false;
+template <contraction::Plain C>
+inline constexpr bool is_key_number<C> = C::x::side == contraction::operand_side::key;
+template <class>
+inline constexpr int key_numbers_in = 0;
+template <class... C>
+inline constexpr int key_numbers_in<contraction::list<C...>> = (0 + ... + int(is_key_number<C>));
+/// How many of the first N contractions are numbers per key.
+template <int N, class... C>
+ATTUNE_HD constexpr int key_numbers_before(contraction::list<C...>) {
+  constexpr bool number[] = {is_key_number<C>..., false};
+  int count = 0;
+  for (int n = 0; n < N; ++n) count += number[n] ? 1 : 0;
+  return count;
+}
+
+/// How many contractions read a field, and how many of them are products of two inputs as they are, or numbers of keys.
 template <class>
 struct readers;
 template <class... C>
@@ -88,15 +124,17 @@ struct readers<contraction::list<C...>> {
   static constexpr int all(field f) {
     return (0 + ... + int(reads<typename C::x>(f) || reads<typename C::y>(f) || reads<typename C::z>(f)));
   }
-  static constexpr int products(field f) {
-    return (0 + ... + int(contraction::PlainProduct<C> && (reads<typename C::x>(f) || reads<typename C::y>(f))));
+  static constexpr int pulled(field f) {
+    return (0 + ... +
+            int((contraction::PlainProduct<C> || is_key_number<C>) &&
+                (reads<typename C::x>(f) || reads<typename C::y>(f))));
   }
 };
-/// Whether the tiles have the gradient by an input: v, and what plain products alone read.
+/// Whether the tiles have the gradient by an input: v, and inputs that only plain products and numbers of keys read.
 template <class Op>
 constexpr bool has_gradient(field f) {
   using all = readers<typename Op::contractions>;
-  return f == field::v || (all::products(f) > 0 && all::products(f) == all::all(f));
+  return f == field::v || (all::pulled(f) > 0 && all::pulled(f) == all::all(f));
 }
 
 /// Fails to compile, with advice, where the gradients of an operator stay on Thrust.

@@ -36,7 +36,8 @@ class key_gradient_tile {
   typename W::shared shared_;
   int warp_;
   block_place block_;
-  A dk_[count][C::mi][columns][4], dv_[C::mi][columns][4];
+  static constexpr int numbers = gradient_call<Op, E>::key_numbers;
+  A dk_[count][C::mi][columns][4], dv_[C::mi][columns][4], dx_[numbers == 0 ? 1 : numbers][R];
 
  public:
   static constexpr int shared_bytes = memory::bytes;
@@ -56,6 +57,8 @@ class key_gradient_tile {
     for (int k = 0; k < count; ++k)
       each_number<W, C::mi, columns>([&](int i, int d, int e, int l) { W::at(dk_[k][i][d][e], l) = 0.f; });
     each_number<W, C::mi, columns>([&](int i, int d, int e, int l) { W::at(dv_[i][d][e], l) = 0.f; });
+    ATTUNE_UNROLL
+    for (int k = 0; k < numbers; ++k) each_row<W, R>([&](int r, int l) { W::at(dx_[k][r], l) = 0.f; });
     int slot = 0;
     ATTUNE_ROLLED
     for (int t = range.from; t < range.until; slot ^= 1) {
@@ -211,22 +214,23 @@ class key_gradient_tile {
       ATTUNE_UNROLL
       for (int e = 0; e < 2; ++e) {
         if constexpr (Partial) see(seen, t, slot, n, e);
-        auto const numbers = column(slot, n, e);
+        auto const of_column = column(slot, n, e);
         each_row<W, R>([&](int r, int l) {
           int const i = r / 2, at = 2 * (r % 2) + e, j = key_of(r, l);
           bool const visible = !Partial || (W::at(seen[r], l) >> (2 * n + e) & 1u) != 0;
           fast_float x[facts::contractions + 1];
           contract(x, s, i, n, at, t, j, l);
-          pair_numbers<Op> const& row = W::at(numbers, l);
+          pair_numbers<Op> const& row = W::at(of_column, l);
           auto const pulled = pull_pair<Op>(row, x, j, W::at(w[i][n][at], l));
           W::at(w[i][n][at], l) = visible ? pulled.weight : 0.f;
-          for_each_contraction(typename Op::contractions{}, [&](auto, auto number, auto place) {
-            constexpr int k = decltype(place)::value;
-            if constexpr (k >= 0) {
-              float by = pulled.by[decltype(number)::value];
-              if constexpr (facts::affine) by *= row.scale;
-              W::at(s[k][i][n][at], l) = visible ? by : 0.f;
-            }
+          for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto index, auto place) {
+            constexpr int c = decltype(index)::value, k = decltype(place)::value;
+            float by = pulled.by[c];
+            if constexpr (facts::affine) by *= row.scale;
+            if (!visible) by = 0.f;
+            if constexpr (k >= 0) W::at(s[k][i][n][at], l) = by;
+            if constexpr (is_key_number<decltype(contraction)>)
+              W::at(dx_[key_numbers_before<c>(typename Op::contractions{})][r], l) += by;
           });
         });
       }
@@ -249,7 +253,12 @@ class key_gradient_tile {
     engine::add(to, by, shared_, from);
   }
 
-  ATTUNE_LANE void finish() const {
+  ATTUNE_LANE void finish() {
+    ATTUNE_UNROLL
+    for (int k = 0; k < numbers; ++k) {
+      ATTUNE_UNROLL
+      for (int r = 0; r < R; ++r) dx_[k][r] = over_four<W>(dx_[k][r], [](float a, float b) { return a + b; });
+    }
     // The slope of an affine operator is in dx as scale = slope log2 e.
     constexpr float by = facts::affine ? approximate::ln2 : 1.f;
     ATTUNE_UNROLL
@@ -265,6 +274,12 @@ class key_gradient_tile {
                    W::at(sum[r / 2][d][2 * (r % 2) + 1], l) * factor);
         };
         put(call_.by_value, dv_, 1.f);
+        if ((l & 3) == 0) {
+          ATTUNE_UNROLL
+          for (int k = 0; k < numbers; ++k)
+            if (call_.by_number[k].wanted())
+              call_.by_number[k].put(block_.batch, block_.group, j, 0, W::at(dx_[k][r], l), 0.f);
+        }
         ATTUNE_UNROLL
         for (int k = 0; k < facts::is::products; ++k) put(call_.by_key[k], dk_[k], by);
       });

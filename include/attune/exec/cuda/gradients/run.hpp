@@ -62,7 +62,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
   void operator()() {
     auto const& p = c_.p;
     if (p.batch * p.heads * p.queries * p.keys == 0) return clear();
-    this->bind();
+    this->bind(heads_of_numbers());
     if (!g_.d_out.absent()) g_.d_rows = this->readable(g_.d_out);
     this->plan();
     g_.forward = c_;
@@ -75,8 +75,18 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
   }
 
  private:
-  using sum_program = sum_parts_program<E, products + 1>;
+  static constexpr int operands = products + gradient_call<Op, E>::key_numbers + 1;  ///< at most, of one input
+  using sum_program = sum_parts_program<E, operands>;
 
+  /// A head for every head of the numbers of keys.
+  index_t heads_of_numbers() const {
+    index_t heads = 1;
+    for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto, auto) {
+      using chosen = decltype(contraction);
+      if constexpr (is_key_number<chosen>) heads = std::lcm(heads, member<chosen::x::of>(this->c_.in).extents().head);
+    });
+    return heads;
+  }
   /// Without a pair, every gradient is 0.
   void clear() {
     for (tensor<E> const& x : to_.fields)
@@ -116,12 +126,16 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
         if (to.absent() || to.extents().size() == 0) return;
         constexpr bool by_key = side_of(F) == input_side::key;
         (by_key ? this->keys_ : this->queries_) = true;
-        row_target<E>* of[products + 1];
+        row_target<E>* of[operands];
         int count = 0;
         if constexpr (F == field::v) of[count++] = &this->g_.by_value;
-        for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto, auto place) {
+        for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto index, auto place) {
           using chosen = decltype(contraction);
           constexpr int k = decltype(place)::value;
+          if constexpr (is_key_number<chosen>)
+            if constexpr (chosen::x::of == F)
+              of[count++] =
+                  &this->g_.by_number[key_numbers_before<decltype(index)::value>(typename Op::contractions{})];
           if constexpr (k >= 0) {
             if constexpr (chosen::x::of == F) of[count++] = &this->g_.by_query[k];
             if constexpr (chosen::y::of == F) of[count++] = &this->g_.by_key[k];

@@ -30,5 +30,10 @@ TEST_CASE("gradients of tiles: Principled Attention, by queries, keys, values an
   CHECK(gradients_of<bfloat16, 128>(op, {.heads = 2, .width = 128, .value_width = 128, .offset = 80}) == "");
 }
 
+TEST_CASE("gradients of tiles: a bias of keys, shared by heads or not") {
+  auto const op = attention(kernel::dot_product{} + kernel::key_bias{}, mask::causal{});
+  CHECK(gradients_of<bfloat16, 64>(op, {.heads = 4, .key_heads = 2, .queries = 40, .offset = 80}) == "");
+}
+
 }  // namespace
 }  // namespace attune::test

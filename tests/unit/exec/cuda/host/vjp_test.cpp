@@ -21,6 +21,13 @@ struct every_third {
   ATTUNE_HD constexpr bool operator()(mask_row const& r, index_t j) const { return (r.query + j + r.head) % 3 != 0; }
 };
 
+/// Every second query sees every key, the others none.
+struct every_second {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, r.query % 2 == 0 ? r.keys : 0}; }
+};
+
 TEST_CASE("gradients of tiles: softmax, with tails, four query heads for a head of keys, and other groups") {
   auto const op = softmax_attention();
   CHECK(gradients_of<bfloat16, 64>(op, {.heads = 4}) == "");
@@ -47,7 +54,8 @@ TEST_CASE("gradients of tiles: a negative scale and scales of heads") {
       attention(kernel::dot_product{.scale = tensor<float const>(scales.data(), {1, 4, 1, 1})}, mask::causal{});
   CHECK(gradients_of<bfloat16, 64>(op, {.heads = 4, .key_heads = 2, .value_heads = 2, .queries = 40}) == "");
 }
-TEST_CASE("gradients of tiles: a window") {
+TEST_CASE("gradients of tiles: a window, and rows without keys between rows with all keys") {
+  CHECK(gradients_of<bfloat16, 64>(softmax_attention(every_second{}), {.queries = 128}) == "");
   CHECK(gradients_of<bfloat16, 64>(softmax_attention(mask::causal_window{20}),
                                    {.heads = 2, .queries = 300, .keys = 300}) == "");
 }

@@ -186,7 +186,7 @@ class forward_run {
                       s.batch % 2 == 0 && reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % (2 * sizeof(E)) == 0;
   }
   /// Query heads that read the same keys and values share tiles. The heads of other tensors with a row per key may be
-  /// given: those of a group then read the same rows of them.
+  /// given: the heads of a group then read the same rows.
   void group(index_t heads) {
     heads = std::lcm(heads, index_t(c_.value.heads));
     for (int k = 0; k < facts::products; ++k) heads = std::lcm(heads, index_t(c_.key[k].heads));

@@ -108,7 +108,11 @@ ATTUNE_HD constexpr int key_numbers_before(contraction::list<C...>) {
   return count;
 }
 
-/// How many contractions read a field, and how many of them are products of two inputs as they are, or numbers of keys.
+/// A contraction whose gradients tiles have: a product, unless it is a distance, or a number of a key.
+template <class C>
+inline constexpr bool is_pulled = (is_product<C> && !is_distance<C>) || is_key_number<C>;
+
+/// How many contractions read a field, and of how many of them tiles have the gradient.
 template <class>
 struct readers;
 template <class... C>
@@ -125,12 +129,10 @@ struct readers<contraction::list<C...>> {
     return (0 + ... + int(reads<typename C::x>(f) || reads<typename C::y>(f) || reads<typename C::z>(f)));
   }
   static constexpr int pulled(field f) {
-    return (0 + ... +
-            int((contraction::PlainProduct<C> || is_key_number<C>) &&
-                (reads<typename C::x>(f) || reads<typename C::y>(f))));
+    return (0 + ... + int(is_pulled<C> && (reads<typename C::x>(f) || reads<typename C::y>(f))));
   }
 };
-/// Whether the tiles have the gradient by an input: v, and inputs that only plain products and numbers of keys read.
+/// Whether the tiles have the gradient by an input: v, and inputs that only products and numbers of keys read.
 template <class Op>
 constexpr bool has_gradient(field f) {
   using all = readers<typename Op::contractions>;

@@ -121,26 +121,4 @@ struct row_range_program {
   }
 };
 
-/// to(b, h, n, d) = the sum of the parts of its head, in order.
-template <class E, int Most>
-struct sum_parts_program {
-  row_target<E> from[Most];
-  int count;
-  tensor<E> to;
-  ATTUNE_HD index_t tasks() const { return to.extents().size(); }
-  ATTUNE_HD void operator()(index_t task) const {
-    shape const e = to.extents();
-    index_t const d = task % e.feature, n = task / e.feature % e.position, h = task / (e.feature * e.position) % e.head,
-                  b = task / (e.feature * e.position * e.head);
-    float sum = 0;
-    for (int k = 0; k < count; ++k) {
-      row_target<E> const& x = from[k];
-      index_t const each = x.heads / e.head;
-      for (index_t g = h * each; g < (h + 1) * each; ++g)
-        sum += x.parts[((b * x.heads + g) * x.positions + n) * x.width + d];
-    }
-    to(b, h, n, d) = E(sum);
-  }
-};
-
 }  // namespace attune::exec_cuda

@@ -4,10 +4,12 @@
 // The steps of a VJP on tiles, for any runner: a CUDA stream, or loops over emulated warps.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include <attune/exec/cuda/gradients/config.hpp>
+#include <attune/exec/cuda/gradients/finish.hpp>
 #include <attune/exec/cuda/gradients/row_program.hpp>
 #include <attune/exec/cuda/run.hpp>
 
@@ -21,8 +23,9 @@ using requested_gradients = attune::detail::gradient_views<E>;
 template <class Op, class E>
 void check_wanted(Op const& op, requested_gradients<E> const& to) {
   auto const refuse = [](std::string const& name) {
-    throw error("vjp", "the gradient by " + name, "a tensor",
-                "none: the tiles of `cuda` have gradients by v and by the inputs of plain products; use thrust_on");
+    throw error(
+        "vjp", "the gradient by " + name, "a tensor",
+        "none: the tiles of `cuda` have gradients by v, by the inputs of products and by key_bias; use thrust_on");
   };
   for_each_field([&]<field F>() {
     if (!to.of(F).absent() && !has_gradient<Op>(F)) refuse(name_of(F));
@@ -71,7 +74,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     if (counting_) return;
     if (queries_) runner_.template query_gradients<Op, E, Queries>(g_);
     if (keys_) runner_.template key_gradients<Op, E, Keys>(g_);
-    for (auto const& sum : sums_) run(sum);
+    for (auto const& program : after_) program();
   }
 
  private:
@@ -126,32 +129,55 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
         if (to.absent() || to.extents().size() == 0) return;
         constexpr bool by_key = side_of(F) == input_side::key;
         (by_key ? this->keys_ : this->queries_) = true;
-        row_target<E>* of[operands];
+        operand_target of[operands];
         int count = 0;
-        if constexpr (F == field::v) of[count++] = &this->g_.by_value;
+        if constexpr (F == field::v) of[count++] = {&this->g_.by_value};
         for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto index, auto place) {
           using chosen = decltype(contraction);
-          constexpr int k = decltype(place)::value;
+          constexpr int c = decltype(index)::value, k = decltype(place)::value;
           if constexpr (is_key_number<chosen>)
             if constexpr (chosen::x::of == F)
-              of[count++] =
-                  &this->g_.by_number[key_numbers_before<decltype(index)::value>(typename Op::contractions{})];
+              of[count++] = {&this->g_.by_number[key_numbers_before<c>(typename Op::contractions{})]};
           if constexpr (k >= 0) {
-            if constexpr (chosen::x::of == F) of[count++] = &this->g_.by_query[k];
-            if constexpr (chosen::y::of == F) of[count++] = &this->g_.by_key[k];
+            if constexpr (chosen::x::of == F)
+              of[count++] = {&this->g_.by_query[k], this->template finish_of<chosen, c, F, false>()};
+            if constexpr (chosen::y::of == F)
+              of[count++] = {&this->g_.by_key[k], this->template finish_of<chosen, c, F, true>()};
           }
         });
         send(to, of, count, by_key ? index_t(this->c_.groups) : this->c_.p.heads);
       }
     });
   }
-  void send(tensor<E> const& to, row_target<E>* const* of, int count, index_t heads) {
+  /// A place of gradients by an operand, and the program, if any, that makes them gradients by the input.
+  struct operand_target {
+    row_target<E>* rows = nullptr;
+    std::function<void(row_target<E> const&)> finish = nullptr;
+  };
+  template <class C, int Index, field F, bool OfKeys>
+  std::function<void(row_target<E> const&)> finish_of() {
+    auto const owner = c_.op.template owner<Index>();
+    using owner_type = std::remove_const_t<decltype(owner)>;
+    if constexpr (contraction::Rotary<C>) {
+      if (OfKeys && owner.keys == rotary_keys::turned) return nullptr;
+      return [=, this](row_target<E> const& x) {
+        this->run(turn_back_program<E, owner_type, OfKeys>{x, owner, this->c_.p});
+      };
+    } else if constexpr (is_prepared<C> && !OfKeys) {
+      return [=, this](row_target<E> const& x) {
+        this->run(left_slope_program<E, C, owner_type>{x, owner, member<F>(this->c_.in), this->c_.p.batch});
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  void send(tensor<E> const& to, operand_target const* of, int count, index_t heads) {
     shape const e = to.extents();
     strides const s = to.steps();
-    bool const direct = count == 1 && heads == e.head;
+    bool const direct = count == 1 && heads == e.head && !of[0].finish;
     sum_program sum{{}, count, to};
     for (int n = 0; n < count; ++n) {
-      row_target<E>& x = *of[n];
+      row_target<E>& x = *of[n].rows;
       x.heads = heads, x.positions = e.position, x.width = e.feature;
       if (direct) {
         x.to = to;
@@ -161,14 +187,15 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
         x.parts = memory_.template take<float>(c_.p.batch * heads * e.position * e.feature);
       }
       sum.from[n] = x;
+      if (of[n].finish) after_.push_back([x, finish = of[n].finish] { finish(x); });
     }
-    if (!direct) sums_.push_back(sum);
+    if (!direct) after_.push_back([this, sum] { run(sum); });
   }
 
   requested_gradients<E> const& to_;
   gradient_call<Op, E> g_;
   bool queries_ = false, keys_ = false;
-  std::vector<sum_program> sums_;
+  std::vector<std::function<void()>> after_;  ///< programs that follow the tiles, in order
 };
 
 /// The widths that tiles of gradients are compiled for by default.

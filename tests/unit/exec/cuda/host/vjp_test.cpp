@@ -86,6 +86,10 @@ TEST_CASE("gradients of tiles: NaN stays with the rows and keys that it belongs 
     INFO(name_of(f));
     CHECK(p.beyond_bound(p.on_host<exec_cuda::widths<64>>()) == "");
   }
+  problem steep(op, n);  // masses that are 0 in a row that is NaN
+  for (bfloat16& x : steep.numbers(field::q)) x = bfloat16(40 * float(x));
+  steep.spoil(field::k, 100);
+  CHECK(steep.beyond_bound(steep.on_host<exec_cuda::widths<64>>()) == "");
   problem p(op, n);
   p.by_out()[std::size_t(64 * 20 + 3)] = problem::none();
   CHECK(p.beyond_bound(p.on_host<exec_cuda::widths<64>>()) == "");

@@ -221,7 +221,7 @@ ATTUNE_NOINLINE void pull_projections(std::span<operator_parameter const> parame
 /// tensor without elements is given and fails the check.
 template <class Op, class View>
 void check_cotangents(char const* function, cotangents<Op, View> const& d, problem_shape const& p) {
-  auto const fits = [&](char const* name, View const& x, shape const& expected) {
+  auto const fits = [&](char const* name, auto const& x, shape const& expected) {
     if (!x.absent()) require_shape(function, name, x.extents(), expected, ", the shape of the output");
   };
   fits("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
@@ -265,7 +265,7 @@ tensor<T> shared_axes(tensor<T> const& x) {
 template <class T>
 struct gradient_views {
   std::array<tensor<T>, field_count> fields;
-  std::vector<tensor<T>> parameters, tables;
+  std::vector<tensor<arithmetic_t<T>>> parameters, tables;
 
   tensor<T> const& of(field f) const { return fields[std::size_t(f)]; }
 };
@@ -295,8 +295,8 @@ ATTUNE_NOINLINE void require_gradient(std::string const& argument, tensor<T> con
 template <class T, class Op, class View>
 gradient_views<T> views_of(gradient_outputs<Op, T> const& wanted, Op const& op, inputs<Op, View> const& in) {
   gradient_views<T> to;
-  auto const use = [](std::string const& name, tensor<T> const& x, shape const& expected) {
-    if (x.absent()) return tensor<T>();
+  auto const use = []<class N>(std::string const& name, tensor<N> const& x, shape const& expected) {
+    if (x.absent()) return tensor<N>();
     require_gradient("the gradient by " + name, x, expected);
     return shared_axes(x);
   };
@@ -315,11 +315,11 @@ gradient_views<T> views_of(gradient_outputs<Op, T> const& wanted, Op const& op, 
   if constexpr (table_count<Op> != 0)
     for (operator_table const& x : listed_tables(op))
       to.tables.push_back(use(x.path(), wanted.tables[n++], x.at->extents()));
-  auto const clear = [](tensor<T> const& x) {
+  auto const clear = []<class N>(tensor<N> const& x) {
     shape const& e = x.extents();
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t h = 0; h < e.head; ++h)
-        for (index_t i = 0; i < e.position; ++i) std::fill_n(x.row(b, h, i), e.feature, T(0));
+        for (index_t i = 0; i < e.position; ++i) std::fill_n(x.row(b, h, i), e.feature, N(0));
   };
   for (auto const* list : {&to.parameters, &to.tables})
     for (auto const& x : *list) clear(x);

@@ -80,17 +80,21 @@ class forward_run {
 
   void operator()() {
     if (c_.p.batch * c_.p.heads * c_.p.queries == 0) return;
-    settle();
-    c_.records = memory_.template take<row_record<Op>>(c_.p.batch * c_.p.heads * c_.p.queries);
-    run(bind_row_program<Op, E>{c_});
-    prepare();
-    group();
+    bind();
     pairs_of_output();
     plan();
     if (!counting_) runner_.template tiles<Op, E, C>(c_);
   }
 
- private:
+ protected:  // exec/cuda/gradients/run.hpp takes the same steps
+  /// Records of the rows, and operands that tiles can copy. `heads`: see group().
+  void bind(index_t heads = 1) {
+    settle();
+    c_.records = memory_.template take<row_record<Op>>(c_.p.batch * c_.p.heads * c_.p.queries);
+    run(bind_row_program<Op, E>{c_});
+    prepare();
+    group(heads);
+  }
   template <class Program>
   void run(Program const& program) {
     if (!counting_) runner_.tasks(program.tasks(), program);
@@ -209,9 +213,10 @@ class forward_run {
     c_.stores_pairs = s.feature == 1 && c_.p.value_width % 2 == 0 && s.position % 2 == 0 && s.head % 2 == 0 &&
                       s.batch % 2 == 0 && reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % (2 * sizeof(E)) == 0;
   }
-  /// Query heads that read the same keys and values share tiles.
-  void group() {
-    index_t heads = c_.value.heads;
+  /// Query heads that read the same keys and values share tiles. The heads of other tensors with a row per key may be
+  /// given: the heads of a group then read the same rows.
+  void group(index_t heads) {
+    heads = std::lcm(heads, index_t(c_.value.heads));
     for (int k = 0; k < facts::products; ++k) heads = std::lcm(heads, index_t(c_.key[k].heads));
     c_.groups = int(heads);
     c_.pack = int(c_.p.heads / heads);

@@ -209,20 +209,25 @@ class tile_rows {
   /// The values of all contractions of a pair.
   template <class Product>
   ATTUNE_LANE void contract(typename format::scalar* x, Product const& product, int r, int j, int l) const {
-    group_row const at = row_of(r, l);
+    contract(call, block.batch, x, product, row_of(r, l), j);
+  }
+  /// The same for any row of a call. A key past the last counts as the last.
+  template <class Product>
+  ATTUNE_LANE static void contract(forward_call<Op, E> const& call, int batch, typename format::scalar* x,
+                                   [[maybe_unused]] Product const& product, group_row const& at, int j) {
     index_t const keys = call.p.keys, key = j < keys ? j : keys - 1;
     for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto number, auto place) {
       using chosen = decltype(contraction);
       constexpr int index = decltype(number)::value, k = decltype(place)::value;
       if constexpr (is_distance<chosen>) {
-        float const d = call.query_norm[row_number(at)] +
-                        call.key_norm[(block.batch * call.p.heads + at.head) * keys + key] - 2.f * product(k);
+        float const d = call.query_norm[call.row_number(batch, at.head, at.query)] +
+                        call.key_norm[(batch * call.p.heads + at.head) * keys + key] - 2.f * product(k);
         x[index] = d < 0.f ? 0.f : d;
       } else if constexpr (k >= 0) {
         x[index] = product(k);
       } else {
         x[index] = attune::detail::contracted<chosen, float>(call.in, call.p, call.op.template owner<index>(),
-                                                             {block.batch, at.head, at.query, key});
+                                                             {batch, at.head, at.query, key});
       }
     });
   }

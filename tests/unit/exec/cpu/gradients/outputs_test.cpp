@@ -163,7 +163,7 @@ void rounds_once(Op const& op) {
   call_arrays<S> arrays;
   auto const in = arrays.inputs_of(op);
   cotangents<Op, tensor<S const>> d{.out = arrays.cotangent()};
-  exec_cpu::float_copies copies;
+  detail::float_copies copies;
   inputs<Op, tensor<float const>> const wide = copies.of(in);
   cotangents<Op, tensor<float const>> wide_d{.out = copies.of(d.out)};
   std::vector<float> const by_lse = numbers(row_numbers.size(), 3);

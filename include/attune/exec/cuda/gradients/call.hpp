@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Numbers and pointers that the programs and tiles of a VJP read and write.
+#pragma once
+
+#include <attune/exec/cuda/gradients/facts.hpp>
+
+namespace attune::exec_cuda {
+
+/// The numbers of a row that its pairs read, in pieces of 16 bytes. Tiles copy the first `chunks` of them.
+template <class Op>
+struct alignas(16) pair_record {
+  using facts = gradient_facts<Op>;
+  float scale, gap;         ///< log2 of a mass is scale s + gap: s is the product of an affine operator, or the logit
+  float factor, by_earned;  ///< see detail::mass_pair, as are share and by_ground
+  int first, last;          ///< the hull of the keys that the row sees
+  float reference, unit;    ///< of masses; unit: the mass of a key at the ground's level
+  float share, by_ground, slope, unused;                                   ///< slope: of an affine operator
+  std::uint32_t bound[(sizeof(bound_operator<Op, float>) + 15) / 16 * 4];  ///< bytes of the operator bound to the row
+
+  static constexpr bool needs_share = facts::is::is.uniform_share || facts::is::is.ground_mass;
+  static constexpr int chunks = facts::affine ? (needs_share ? 3 : 2) : int(sizeof(pair_record) / 16);
+};
+
+/// Where the gradient by an operand goes. Absent and without parts: nowhere.
+template <class E>
+struct row_target {
+  tensor<E> to = {};       ///< features are adjacent
+  float* parts = nullptr;  ///< instead: (B, heads, positions, width) floats, which are summed later
+  index_t heads = 0, positions = 0, width = 0;
+  bool stores_pairs = false;  ///< two features of `to` fit one store
+
+  ATTUNE_HD bool wanted() const { return parts != nullptr || !to.absent(); }
+  /// Writes features d and d + 1 of a row; d is even. Features past the width are dropped.
+  ATTUNE_HD void put(index_t b, index_t h, index_t n, int d, float x, float y) const {
+    if (d >= width) return;
+    bool const both = d + 1 < width;
+    if (parts != nullptr) {
+      float* const at = parts + ((b * heads + h) * positions + n) * width + d;
+      at[0] = x;
+      if (both) at[1] = y;
+      return;
+    }
+    E* const at = to.row(b, h, n) + d;
+    if (stores_pairs) {
+      std::uint32_t const pair = E(x).bits | std::uint32_t(E(y).bits) << 16;
+#if defined(__CUDA_ARCH__)
+      *reinterpret_cast<std::uint32_t*>(at) = pair;
+#else
+      __builtin_memcpy(static_cast<void*>(at), &pair, sizeof pair);
+#endif
+    } else {
+      at[0] = E(x);
+      if (both) at[1] = E(y);
+    }
+  }
+};
+
+/// Hulls of the keys that rows of a tile see: some row keys of [first, last), every row [full_first, full_last).
+struct tile_hull {
+  int first, last, full_first, full_last;
+};
+/// The tiles of rows, from `from` on and before `until`, that may see a tile of keys.
+struct row_range {
+  int from, until;
+};
+
+/// The saved states of rows, as exec/states.hpp lays them out.
+struct saved_numbers {
+  float const *reference = nullptr, *earned = nullptr, *ground = nullptr, *acc = nullptr, *second = nullptr;
+};
+
+template <class Op, class E>
+struct gradient_call {
+  static constexpr int products = tile_facts<Op>::products == 0 ? 1 : tile_facts<Op>::products;
+  static constexpr int key_numbers = key_numbers_in<typename Op::contractions>;
+  forward_call<Op, E> forward;                    ///< its plan is of the tiles of queries
+  tensor<E const> d_out = {};                     ///< cotangents; absent: 0
+  tensor<float const> d_lse = {}, d_ground = {};  ///< by lse and by the ground weight
+  operand d_rows = {};                            ///< rows of d_out
+  saved_numbers saved = {};
+  pair_record<Op>* pairs = nullptr;  ///< B, groups, row tiles x rows of a tile; rows past the last see no key
+  int row_tiles = 0, key_tiles = 0;  ///< of the tiles of keys: tiles of rows that they stream, and of keys
+  int rows_each = 0, keys_each = 0;  ///< and their extents
+  tile_hull* hulls = nullptr;        ///< B, groups, row tiles; of interval masks
+  int* classes = nullptr;            ///< B, groups, row tiles, key tiles; of other masks
+  row_range* ranges = nullptr;       ///< B, groups, key tiles
+  row_target<E> by_query[products] = {}, by_key[products] = {}, by_value = {};  ///< by operands of products, and by v
+  row_target<E> by_number[key_numbers == 0 ? 1 : key_numbers] = {};             ///< by numbers of keys
+
+  /// Row n of a group, among the records of pairs.
+  ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
+    return (b * forward.groups + group) * (index_t(row_tiles) * rows_each) + n;
+  }
+  /// 0, 1 or 2: no row, some row or every row of tile t of rows sees the keys of a tile.
+  ATTUNE_HD int class_of(index_t b, int group, int t, int key_tile) const {
+    index_t const at = (b * forward.groups + group) * row_tiles + t;
+    if constexpr (Op::mask_policy::form == mask_form::interval) {
+      tile_hull const x = hulls[at];
+      int const first = key_tile * keys_each, whole = first + keys_each, keys = int(forward.p.keys),
+                last = whole < keys ? whole : keys;
+      if (x.first >= last || x.last <= first) return 0;
+      return x.full_first <= first && last <= x.full_last ? 2 : 1;
+    } else {
+      int const c = classes[at * key_tiles + key_tile];
+      return c == 2 && (t + 1) * rows_each > forward.rows ? 1 : c;  // rows past the last see nothing
+    }
+  }
+};
+
+}  // namespace attune::exec_cuda

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The extents of the tiles of gradients and their layouts in shared memory.
+#pragma once
+
+#include <attune/exec/cuda/gradients/call.hpp>
+#include <attune/exec/cuda/tile/config.hpp>
+
+namespace attune::exec_cuda {
+
+/// A tile of queries: the forward pass's memory of rows, keys and values, and the cotangents of the rows.
+template <class Op, class E, class C>
+struct query_tile_memory {
+  using forward = tile_memory<Op, E, C>;
+  static constexpr int d_out = forward::bytes, bytes = d_out + forward::query_plane;
+};
+
+/// A tile of keys: keys and values stay; queries, cotangents and records of `bn` rows are streamed through two slots.
+template <class Op, class C>
+struct key_tile_memory {
+  static constexpr int products = tile_facts<Op>::products, row = 2 * C::width;
+  static constexpr int key_plane = C::rows * row, row_plane = C::bn * row;
+  static constexpr int record_plane = C::bn * 16, chunks = pair_record<Op>::chunks,
+                       record_bytes = chunks * record_plane;
+  ATTUNE_HD static constexpr int key(int k) { return k * key_plane; }
+  static constexpr int value = products * key_plane;
+  ATTUNE_HD static constexpr int query(int k, int slot) { return value + key_plane + (2 * k + slot) * row_plane; }
+  ATTUNE_HD static constexpr int d_out(int slot) { return query(products, slot); }
+  ATTUNE_HD static constexpr int record(int slot) { return d_out(2) + slot * record_bytes; }
+  static constexpr int bytes = value + key_plane + (products + 1) * 2 * row_plane + 2 * record_bytes;
+};
+
+/// The extents for an operator and a width: as many warps as shared memory has room for.
+template <class Op, class E, int Width>
+struct gradient_configs {
+  static_assert(Width <= 128, "attune: cuda: gradients of tiles have at most 128 features: use thrust_on");
+  static constexpr int products = tile_facts<Op>::products;
+  static constexpr int most = 160 * 1024;  // an sm_80 has 163 KiB
+  static constexpr int streamed = products > 1 ? 32 : 64;
+  template <int Warps>
+  static constexpr auto of_queries() {
+    using C = tile_config<Width, streamed, 1, Warps>;
+    if constexpr (Warps == 1 || query_tile_memory<Op, E, C>::bytes <= most)
+      return C{};
+    else
+      return of_queries<Warps / 2>();
+  }
+  template <int Warps>
+  static constexpr auto of_keys() {
+    using C = tile_config<Width, streamed, 1, Warps>;
+    if constexpr (Warps == 1 || key_tile_memory<Op, C>::bytes <= most)
+      return C{};
+    else
+      return of_keys<Warps / 2>();
+  }
+  using queries = decltype(of_queries<8>());  ///< of tiles of queries, which stream keys
+  using keys = decltype(of_keys<8>());        ///< of tiles of keys, which stream rows
+};
+
+/// The extents of a tile of keys for copies of what it streams.
+template <class C>
+struct streamed_config {
+  static constexpr int width = C::width, bn = C::bn, mi = C::mi, warps = C::warps, rows = C::bn, threads = C::threads;
+};
+
+}  // namespace attune::exec_cuda

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   dq_i = sum_j dx_ij k_j,   S = Q K^T,   H = dO V^T
+//
+// The warps of a block own 16 MI queries each and stream the keys that these see, as forward_tile does. Three products;
+// no two blocks share a sum. One source for devices and for emulated warps.
+#pragma once
+
+#include <attune/exec/cuda/gradients/config.hpp>
+#include <attune/exec/cuda/gradients/pair_rule.hpp>
+#include <attune/exec/cuda/tile/products.hpp>
+#include <attune/exec/cuda/tile/tile_rows.hpp>
+
+namespace attune::exec_cuda {
+
+/// A warp's part of a tile of queries: gradients by the queries of every product, in registers.
+template <class W, class Op, class E, class C>
+class query_gradient_tile {
+  template <class T>
+  using of = typename W::template of<T>;
+  using A = of<float>;
+  using memory = tile_memory<Op, E, C>;
+  using own_memory = query_tile_memory<Op, E, C>;
+  using staged = stage<W, C>;
+  using engine = products<W, E, C>;
+  using facts = gradient_facts<Op>;
+  using tile = tile_rows<W, Op, E, C>;
+  static constexpr int R = tile::R, blocks = C::bn / 8, columns = C::width / 8, count = gradient_call<Op, E>::products;
+
+  gradient_call<Op, E> const& call_;
+  tile rows_;
+  A dq_[count][C::mi][columns][4];
+  of<pair_numbers<Op>> row_[R];
+
+ public:
+  static constexpr int shared_bytes = own_memory::bytes;
+
+  ATTUNE_LANE query_gradient_tile(gradient_call<Op, E> const& c, typename W::shared sm, int warp, block_place at)
+      : call_(c), rows_(c.forward, sm, warp, at) {}
+
+  ATTUNE_LANE void run() {
+    rows_.fetch_queries();
+    staged::queries(rows_.shared, own_memory::d_out, rows_.warp, call_.d_rows, rows_.block.batch, rows_.block.group,
+                    call_.forward.pack, rows_.block.tile * C::rows, call_.forward.rows);
+    rows_.locate();
+    tile_plan const plan = rows_.make_plan();
+    int const total = plan.partial + plan.full;
+    if (total > 0) rows_.template fetch<false>(rows_.template key_tile<false>(plan, 0), 0);
+    W::commit();
+    start();
+    int n = 0;
+    ATTUNE_ROLLED
+    for (; n < plan.partial; ++n) step<true>(plan, n, total);
+    ATTUNE_ROLLED
+    for (; n < total; ++n) step<false>(plan, n, total);
+    finish();
+  }
+
+ private:
+  ATTUNE_LANE pair_record<Op> const& record(int r, int l) const {
+    int const n = rows_.row_in_group(r, l), last = call_.forward.rows - 1;
+    return call_.pairs[call_.pair_number(rows_.block.batch, rows_.block.group, n < last ? n : last)];
+  }
+  ATTUNE_LANE void start() {
+    each_row<W, R>([&](int r, int l) {
+      pair_record<Op> const& x = record(r, l);
+      pair_numbers<Op>& to = W::at(row_[r], l);
+      to.scale = x.scale, to.gap = x.gap, to.factor = x.factor, to.by_earned = x.by_earned;
+      to.reference = x.reference, to.unit = x.unit, to.share = x.share, to.by_ground = x.by_ground;
+      if constexpr (!facts::affine) __builtin_memcpy(static_cast<void*>(&to.f), x.bound, sizeof to.f);
+    });
+    ATTUNE_UNROLL
+    for (int k = 0; k < count; ++k)
+      each_number<W, C::mi, columns>([&](int i, int d, int e, int l) { W::at(dq_[k][i][d][e], l) = 0.f; });
+  }
+  template <bool Partial>
+  ATTUNE_LANE void step(tile_plan const& plan, int n, int total) {
+    int const slot = n & 1, t = rows_.template key_tile<!Partial>(plan, n);
+    W::template wait<0>();
+    bool infinite = false;
+    if constexpr (Partial) {
+      of<bool> found = W::each_lane([](int) { return false; });
+      ATTUNE_UNROLL
+      for (int k = 0; k < facts::is::products; ++k) {
+        of<bool> const more = staged::template any_infinite<E, C::bn>(rows_.shared, memory::key(k, slot), rows_.warp);
+        W::for_lanes([&](int l) { W::at(found, l) = W::at(found, l) || W::at(more, l); });
+      }
+      infinite = W::sync_or(found);
+    } else {
+      W::sync();  // this tile is there, and no warp reads the other slot any more
+    }
+    if (n + 1 < total) rows_.template fetch<!Partial>(rows_.template key_tile<!Partial>(plan, n + 1), slot ^ 1);
+    W::commit();
+    absorb<Partial>(t, slot, infinite);
+  }
+
+  template <bool Partial>
+  ATTUNE_LANE void absorb(int t, int slot, bool infinite) {
+    A s[count][C::mi][blocks][4], h[C::mi][blocks][4];
+    char const none[1] = {};
+    ATTUNE_UNROLL
+    for (int k = 0; k < facts::is::products; ++k)
+      engine::template scores<false, (facts::is::products > 1)>(
+          s[k], rows_.shared, rows_.warp, memory::query(k), memory::key(k, slot), none, call_.forward.key[k].chunks);
+    engine::template scores<false, (facts::is::products > 1)>(h, rows_.shared, rows_.warp, own_memory::d_out,
+                                                              memory::value(slot), none, call_.forward.value.chunks);
+    of<std::uint32_t> seen[R];
+    if constexpr (Partial) {
+      ATTUNE_UNROLL
+      for (int r = 0; r < R; ++r) seen[r] = rows_.seen_keys(t, r);
+    }
+    each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
+      int const r = 2 * i + e / 2, j = t * C::bn + 8 * n + 2 * (l & 3) + e % 2;
+      bool const visible = !Partial || (W::at(seen[r], l) >> (2 * n + e % 2) & 1u) != 0;
+      fast_float x[facts::contractions + 1];
+      rows_.contract(x, [&](int k) { return W::at(s[k][i][n][e], l); }, r, j, l);
+      auto const pulled = pull_pair<Op>(W::at(row_[r], l), x, j, W::at(h[i][n][e], l));
+      for_each_contraction(typename Op::contractions{}, [&](auto, auto number, auto place) {
+        constexpr int k = decltype(place)::value;
+        if constexpr (k >= 0) W::at(s[k][i][n][e], l) = visible ? pulled.by[decltype(number)::value] : 0.f;
+      });
+    });
+    ATTUNE_UNROLL
+    for (int k = 0; k < facts::is::products; ++k) {
+      if constexpr (Partial)
+        if (infinite) {
+          engine::add_seen(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot));
+          continue;
+        }
+      engine::add(dq_[k], s[k], rows_.shared, memory::key(k, slot));
+    }
+  }
+
+  ATTUNE_LANE void finish() const {
+    ATTUNE_UNROLL
+    for (int r = 0; r < R; ++r)
+      W::for_lanes([&](int l) {
+        if (rows_.row_in_group(r, l) >= call_.forward.rows) return;
+        group_row const at = rows_.row_of(r, l);
+        float by = 1;
+        if constexpr (facts::affine) by = record(r, l).slope;
+        ATTUNE_UNROLL
+        for (int k = 0; k < facts::is::products; ++k) {
+          if (!call_.by_query[k].wanted()) continue;
+          ATTUNE_UNROLL
+          for (int d = 0; d < columns; ++d)
+            call_.by_query[k].put(rows_.block.batch, at.head, at.query, 8 * d + 2 * (l & 3),
+                                  W::at(dq_[k][r / 2][d][2 * (r % 2)], l) * by,
+                                  W::at(dq_[k][r / 2][d][2 * (r % 2) + 1], l) * by);
+        }
+      });
+  }
+};
+
+}  // namespace attune::exec_cuda

@@ -11,7 +11,6 @@
 // how `bind` reads them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -54,60 +53,45 @@ template <class P>
 struct members {
   static constexpr int count = count_members<P>();
 
+  /// Writes the scalars to `to`.
   template <class T>
-  ATTUNE_HD static std::array<T, std::size_t(count)> read(bound_of<P, T> const& from) {
-    if constexpr (count == 0)
-      return {};
-    else
-      return __builtin_bit_cast(std::array<T, std::size_t(count)>, from);
+  ATTUNE_HD ATTUNE_INLINE static void read([[maybe_unused]] bound_of<P, T> const& from, [[maybe_unused]] T* to) {
+    if constexpr (count > 0) __builtin_memcpy(static_cast<void*>(to), &from, sizeof(from));
   }
+  /// A bound policy of these scalars.
   template <class D>
-  ATTUNE_HD static bound_of<P, D> made([[maybe_unused]] D const* from) {
-    if constexpr (count == 0) {
-      return {};
-    } else {
-      std::array<D, std::size_t(count)> all;
-      for (int m = 0; m < count; ++m) all[std::size_t(m)] = from[m];
-      return __builtin_bit_cast(bound_of<P, D>, all);
-    }
-  }
-};
-/// Of two policies, one behind the other.
-template <class A, class B>
-struct members_of_two {
-  static constexpr int count =
-      members<A>::count < 0 || members<B>::count < 0 ? -1 : members<A>::count + members<B>::count;
-  template <class T>
-  ATTUNE_HD static std::array<T, std::size_t(count)> read(bound_of<A, T> const& first, bound_of<B, T> const& second) {
-    auto const a = members<A>::template read<T>(first);
-    auto const b = members<B>::template read<T>(second);
-    std::array<T, std::size_t(count)> all{};
-    for (std::size_t m = 0; m < a.size(); ++m) all[m] = a[m];
-    for (std::size_t m = 0; m < b.size(); ++m) all[a.size() + m] = b[m];
-    return all;
+  ATTUNE_HD ATTUNE_INLINE static bound_of<P, D> made([[maybe_unused]] D const* from) {
+    bound_of<P, D> to;
+    if constexpr (count > 0) __builtin_memcpy(static_cast<void*>(&to), from, sizeof(to));
+    return to;
   }
 };
 template <class A, class B>
-struct members<kernel::sum<A, B>> : members_of_two<A, B> {
-  using two = members_of_two<A, B>;
+inline constexpr int count_of_two =
+    members<A>::count < 0 || members<B>::count < 0 ? -1 : members<A>::count + members<B>::count;
+template <class A, class B>
+struct members<kernel::sum<A, B>> {
+  static constexpr int count = count_of_two<A, B>;
   template <class T>
-  ATTUNE_HD static auto read(bound_of<kernel::sum<A, B>, T> const& from) {
-    return two::template read<T>(from.first, from.second);
+  ATTUNE_HD ATTUNE_INLINE static void read(bound_of<kernel::sum<A, B>, T> const& from, T* to) {
+    members<A>::template read<T>(from.first, to);
+    members<B>::template read<T>(from.second, to + members<A>::count);
   }
   template <class D>
-  ATTUNE_HD static bound_of<kernel::sum<A, B>, D> made(D const* from) {
+  ATTUNE_HD ATTUNE_INLINE static bound_of<kernel::sum<A, B>, D> made(D const* from) {
     return {members<A>::made(from), members<B>::made(from + members<A>::count)};
   }
 };
 template <class K, class M>
-struct members<kernel::mapped<K, M>> : members_of_two<K, M> {
-  using two = members_of_two<K, M>;
+struct members<kernel::mapped<K, M>> {
+  static constexpr int count = count_of_two<K, M>;
   template <class T>
-  ATTUNE_HD static auto read(bound_of<kernel::mapped<K, M>, T> const& from) {
-    return two::template read<T>(from.inner, from.map);
+  ATTUNE_HD ATTUNE_INLINE static void read(bound_of<kernel::mapped<K, M>, T> const& from, T* to) {
+    members<K>::template read<T>(from.inner, to);
+    members<M>::template read<T>(from.map, to + members<K>::count);
   }
   template <class D>
-  ATTUNE_HD static bound_of<kernel::mapped<K, M>, D> made(D const* from) {
+  ATTUNE_HD ATTUNE_INLINE static bound_of<kernel::mapped<K, M>, D> made(D const* from) {
     return {members<K>::made(from), members<M>::made(from + members<K>::count)};
   }
 };
@@ -123,18 +107,36 @@ template <class P>
   requires has_members<P>
 inline constexpr int member_count = detail::members<P>::count;
 
+/// A policy that is bound to a row, in another scalar: change(x, m) is the scalar D for member m.
+template <class D, class P, class T, class Change>
+  requires has_members<P>
+ATTUNE_HD ATTUNE_INLINE detail::bound_of<P, D> with_members(detail::bound_of<P, T> const& bound,
+                                                            [[maybe_unused]] Change const& change) {
+  T still[member_count<P> + 1];
+  D all[member_count<P> + 1];
+  detail::members<P>::template read<T>(bound, still);
+  ATTUNE_UNROLL
+  for (int m = 0; m < member_count<P>; ++m) all[m] = change(still[m], m);
+  return detail::members<P>::template made<D>(all);
+}
 /// A policy bound to a row of D's values, whose member m moves along direction first + m.
 /// Errors: does not compile where !has_members<P>, or where D has too few directions.
 template <class D, class P>
   requires has_members<P>
-ATTUNE_HD detail::bound_of<P, D> along_members(P const&, detail::bound_of<P, typename D::value_type> const& bound,
-                                               int first = 0) {
+ATTUNE_HD ATTUNE_INLINE detail::bound_of<P, D> along_members(P const&,
+                                                             detail::bound_of<P, typename D::value_type> const& bound,
+                                                             int first = 0) {
   static_assert(member_count<P> <= detail::direction_count<D>,
                 "attune: along_members needs a direction for every member of the bound policy");
-  std::array<D, std::size_t(member_count<P>) + 1> moving;
-  auto const still = detail::members<P>::template read<typename D::value_type>(bound);
-  for (int m = 0; m < member_count<P>; ++m) moving[std::size_t(m)] = D::variable(still[std::size_t(m)], first + m);
-  return detail::members<P>::made(moving.data());
+  using T = typename D::value_type;
+  return with_members<D, P, T>(bound, [&](T const& x, int m) { return D::variable(x, first + m); });
+}
+/// The same, where no member moves.
+template <class D, class P>
+  requires has_members<P>
+ATTUNE_HD ATTUNE_INLINE detail::bound_of<P, D> still_members(detail::bound_of<P, typename D::value_type> const& bound) {
+  using T = typename D::value_type;
+  return with_members<D, P, T>(bound, [](T const& x, int) { return D(x); });
 }
 
 /// gradient[n] += sum_m by_member[m] d(member m)/d(direction n) for a policy bound to a row whose parameters have
@@ -143,8 +145,9 @@ template <class P, class T, int N, chain_rule Rule>
   requires has_members<P>
 ATTUNE_HD void add_by_parameters(P const&, detail::bound_of<P, dual<T, N, Rule>> const& moving, T const* by_member,
                                  T* gradient) {
-  auto const all = detail::members<P>::template read<dual<T, N, Rule>>(moving);
-  for (std::size_t m = 0; m < all.size(); ++m)
+  dual<T, N, Rule> all[member_count<P> + 1];
+  detail::members<P>::template read<dual<T, N, Rule>>(moving, all);
+  for (int m = 0; m < member_count<P>; ++m)
     for (int n = 0; n < N; ++n) gradient[n] = gradient[n] + detail::chained(by_member[m], all[m].tangent[n]);
 }
 

@@ -9,53 +9,9 @@
 #include <attune/core/dual.hpp>
 #include <attune/exec/cuda/call.hpp>
 #include <attune/exec/gradients.hpp>
+#include <attune/operators/logit_members.hpp>
 
 namespace attune::exec_cuda {
-
-/// Whether an object of type To, made of numbers D, has the layout of one of type From, made of floats: both have the
-/// same count of numbers and nothing else.
-template <class D, class To, class From>
-inline constexpr bool same_numbers =
-    std::is_empty_v<To> ||
-    (std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From> && sizeof(From) % sizeof(float) == 0 &&
-     sizeof(To) == sizeof(From) / sizeof(float) * sizeof(D));
-
-/// The same, or parts for which it holds: composed kernels have parts without numbers.
-template <class D, class To, class From>
-constexpr bool takes_tangents() {
-  if constexpr (same_numbers<D, To, From>) {
-    return true;
-  } else if constexpr (requires(To& x, From& y) { x.first, x.second, y.first, y.second; }) {
-    return takes_tangents<D, decltype(To::first), decltype(From::first)>() &&
-           takes_tangents<D, decltype(To::second), decltype(From::second)>();
-  } else if constexpr (requires(To& x, From& y) { x.inner, x.map, y.inner, y.map; }) {
-    return takes_tangents<D, decltype(To::inner), decltype(From::inner)>() &&
-           takes_tangents<D, decltype(To::map), decltype(From::map)>();
-  } else {
-    return false;
-  }
-}
-/// x as an object that is made of constants D.
-template <class D, class To, class From>
-ATTUNE_HD ATTUNE_INLINE To with_tangents([[maybe_unused]] From const& x) {
-  if constexpr (std::is_empty_v<To>) {
-    return To{};
-  } else if constexpr (same_numbers<D, To, From>) {
-    constexpr int count = int(sizeof(From) / sizeof(float));
-    float numbers[count];
-    D constants[count];
-    __builtin_memcpy(numbers, &x, sizeof(From));
-    ATTUNE_UNROLL
-    for (int n = 0; n < count; ++n) constants[n] = D(typename D::value_type(numbers[n]));
-    To to;
-    __builtin_memcpy(static_cast<void*>(&to), constants, sizeof(To));
-    return to;
-  } else if constexpr (requires { x.first, x.second; }) {
-    return {with_tangents<D, decltype(To::first)>(x.first), with_tangents<D, decltype(To::second)>(x.second)};
-  } else {
-    return {with_tangents<D, decltype(To::inner)>(x.inner), with_tangents<D, decltype(To::map)>(x.map)};
-  }
-}
 
 /// The facts that the tiles of gradients may rely on.
 template <class Op>
@@ -71,18 +27,14 @@ struct gradient_facts {
   using bound = bound_operator<Op, fast_float>;     ///< of a row, with constants
   using moving_bound = bound_operator<Op, moving>;  ///< of a row, with numbers that move
   /// A bound operator is made of numbers, so it can be given tangents of 0 without binding again.
-  static constexpr bool made_of_numbers =
-      takes_tangents<moving, decltype(moving_bound::kernel), decltype(bound::kernel)>() &&
-      takes_tangents<moving, decltype(moving_bound::length_scale), decltype(bound::length_scale)>() &&
-      takes_tangents<moving, decltype(moving_bound::gate), decltype(bound::gate)>() &&
-      takes_tangents<moving, decltype(moving_bound::normalizer), decltype(bound::normalizer)>();
+  static constexpr bool made_of_numbers = has_logit_members<Op> && has_members<typename Op::normalizer_policy>;
 
   /// The bound operator, with constants that are dual numbers.
   ATTUNE_HD ATTUNE_INLINE static moving_bound with_directions(bound const& f) {
-    return {with_tangents<moving, decltype(moving_bound::kernel)>(f.kernel),
-            with_tangents<moving, decltype(moving_bound::length_scale)>(f.length_scale),
-            with_tangents<moving, decltype(moving_bound::gate)>(f.gate),
-            with_tangents<moving, decltype(moving_bound::normalizer)>(f.normalizer),
+    return {still_members<moving, typename Op::kernel_policy>(f.kernel),
+            still_members<moving, typename Op::length_scale_policy>(f.length_scale),
+            still_members<moving, typename Op::gate_policy>(f.gate),
+            still_members<moving, typename Op::normalizer_policy>(f.normalizer),
             {},
             {},
             moving(f.logit_shift),

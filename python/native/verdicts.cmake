@@ -4,7 +4,9 @@
 # Verdicts of a few presets, in the wheel. They compute in double without SIMD: one build for all processors.
 #   attune             the program of tools/attune, with verdicts and probes of these presets
 #   judges_<preset>    what attune.verdict and attune.testing compile otherwise, at their first call
+# A library of judges is 0.8 MB in the wheel, which has at most 20 MB: the last two presets are in the program alone.
 set(judged softmax sink biased softcap alibi)
+set(judged_in_python softmax sink biased)
 
 if(NOT TARGET attune_program_parts)
   message(FATAL_ERROR "attune: ATTUNE_PYTHON_VERDICTS needs Eigen, Boost, CLI11 and nlohmann-json (Debian, Ubuntu: apt install "
@@ -37,7 +39,9 @@ void add_@preset@(std::map<std::string, runner>& to) {
   list(APPEND sources ${source})
   string(APPEND declared "void add_${preset}(std::map<std::string, runner>& to);\n")
   string(APPEND calls "  add_${preset}(to);\n")
+endforeach()
 
+foreach(preset IN LISTS judged_in_python)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/judges_${preset}.cpp)
   attune_keep_presets(keep ATTUNE_C_MAKE ${preset})
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[// Made by python/native/verdicts.cmake.

@@ -29,17 +29,12 @@ tensor<T const> view(numbers const& x) {
     return {x.doubles.data(), x.extents};
 }
 
-/// In double, whatever the numbers are stored in.
-inline any_tensor any_view(numbers const& x) {
-  return x.doubles.empty() ? any_tensor(view<float>(x)) : any_tensor(view<double>(x));
-}
-/// What an executor in T reads.
+/// What an executor in T reads. The reference reads what is stored.
 template <class T, class View>
 View view_as(numbers const& x) {
   if constexpr (std::is_same_v<View, any_tensor>)
-    return any_view(x);
-  else
-    return View(view<T>(x));
+    if (x.doubles.empty()) return view<float>(x);
+  return view<T>(x);
 }
 
 template <class T>

@@ -66,35 +66,26 @@ struct members {
     return to;
   }
 };
-template <class A, class B>
-inline constexpr int count_of_two =
-    members<A>::count < 0 || members<B>::count < 0 ? -1 : members<A>::count + members<B>::count;
-template <class A, class B>
-struct members<kernel::sum<A, B>> {
-  static constexpr int count = count_of_two<A, B>;
+/// Of a composite P of A and B, whose bound object has a bound A and a bound B.
+template <class P, class A, class B>
+struct members_of_two {
+  static constexpr int count =
+      members<A>::count < 0 || members<B>::count < 0 ? -1 : members<A>::count + members<B>::count;
   template <class T>
-  ATTUNE_HD ATTUNE_INLINE static void read(bound_of<kernel::sum<A, B>, T> const& from, T* to) {
-    members<A>::template read<T>(from.first, to);
-    members<B>::template read<T>(from.second, to + members<A>::count);
+  ATTUNE_HD ATTUNE_INLINE static void read(bound_of<P, T> const& from, T* to) {
+    auto const& [first, second] = from;
+    members<A>::template read<T>(first, to);
+    members<B>::template read<T>(second, to + members<A>::count);
   }
   template <class D>
-  ATTUNE_HD ATTUNE_INLINE static bound_of<kernel::sum<A, B>, D> made(D const* from) {
+  ATTUNE_HD ATTUNE_INLINE static bound_of<P, D> made(D const* from) {
     return {members<A>::made(from), members<B>::made(from + members<A>::count)};
   }
 };
+template <class A, class B>
+struct members<kernel::sum<A, B>> : members_of_two<kernel::sum<A, B>, A, B> {};
 template <class K, class M>
-struct members<kernel::mapped<K, M>> {
-  static constexpr int count = count_of_two<K, M>;
-  template <class T>
-  ATTUNE_HD ATTUNE_INLINE static void read(bound_of<kernel::mapped<K, M>, T> const& from, T* to) {
-    members<K>::template read<T>(from.inner, to);
-    members<M>::template read<T>(from.map, to + members<K>::count);
-  }
-  template <class D>
-  ATTUNE_HD ATTUNE_INLINE static bound_of<kernel::mapped<K, M>, D> made(D const* from) {
-    return {members<K>::made(from), members<M>::made(from + members<K>::count)};
-  }
-};
+struct members<kernel::mapped<K, M>> : members_of_two<kernel::mapped<K, M>, K, M> {};
 
 }  // namespace detail
 

@@ -16,29 +16,30 @@
 
 namespace attune::testing {
 
-/// Runs programs as loops, and tiles on warps W of a fiber_block: fiber_warp, or a warp of yours that derives from it.
+/// Blocks of fibers: fiber_warp, or a warp W of yours that derives from it.
 template <class W>
-struct fiber_runner : host_runner {
+struct fiber_blocks {
+  using warp = W;     ///< what tiles are compiled for
   unsigned seed = 0;  ///< of the schedule
   long switches = 0;  ///< from one fiber to another, so far
 
-  /// Every tile of a call.
-  template <class Op, class E, class C>
-  void tiles(exec_cuda::forward_call<Op, E> const& call) {
-    using tile = exec_cuda::forward_tile<W, Op, E, C>;
+  /// Every Tile of a call, as host_blocks::each. Errors: attune::error if a block gets stuck.
+  template <class Tile, class Call, class Forward>
+  void each(Call const& call, Forward const& c, int tiles, int warps) {
     unsigned number = 0;
-    for (int b = 0; b < int(call.p.batch); ++b)
-      for (int g = 0; g < call.groups; ++g)
-        for (int t = 0; t < call.row_tiles; ++t) {
-          fiber_block block(tile::shared_bytes);
-          block.run(C::warps, seed * 7919u + number++, [&](int w) { tile(call, block.shared(), w, {b, g, t}).run(); });
+    for (int b = 0; b < int(c.p.batch); ++b)
+      for (int g = 0; g < c.groups; ++g)
+        for (int t = 0; t < tiles; ++t) {
+          fiber_block block(Tile::shared_bytes);
+          block.run(warps, seed * 7919u + number++, [&](int w) { Tile(call, block.shared(), w, {b, g, t}).run(); });
           switches += block.switches();
           if (!block.stuck().empty())
-            throw error("forward_on_fibers", "the warps of a block", block.stuck(),
-                        "every warp ends in every schedule");
+            throw error("fibers", "the warps of a block", block.stuck(), "every warp ends in every schedule");
         }
   }
 };
+template <class W>
+using fiber_runner = emulated_runner<fiber_blocks<W>>;
 
 /// forward() of `cuda` on fibers, in the schedule of this seed.
 /// Errors: the errors of forward(); attune::error if a block gets stuck.

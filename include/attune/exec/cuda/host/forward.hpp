@@ -17,8 +17,24 @@
 
 namespace attune::testing {
 
-/// Runs programs as loops, tiles on host warps one after the other.
-struct host_runner {
+/// Blocks of host warps, one warp after the other.
+struct host_blocks {
+  using warp = host_warp;  ///< what tiles are compiled for
+  /// Every Tile of a call: `tiles` for each group of heads of each batch element of `c`.
+  template <class Tile, class Call, class Forward>
+  void each(Call const& call, Forward const& c, int tiles, int warps) {
+    std::vector<unsigned char> memory(Tile::shared_bytes + 128, 0xff);
+    unsigned char* const shared = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128) % 128;
+    for (int b = 0; b < int(c.p.batch); ++b)
+      for (int g = 0; g < c.groups; ++g)
+        for (int t = 0; t < tiles; ++t)
+          for (int w = 0; w < warps; ++w) Tile(call, shared, w, {b, g, t}).run();
+  }
+};
+
+/// Runs programs as loops, and tiles on Blocks.
+template <class Blocks>
+struct emulated_runner : Blocks {
   static constexpr bool launches = true;  ///< needs memory
   /// program(k) for k in [0, n).
   template <class Program>
@@ -30,15 +46,10 @@ struct host_runner {
   /// Every tile of a call.
   template <class Op, class E, class C>
   void tiles(exec_cuda::forward_call<Op, E> const& call) {
-    using tile = exec_cuda::forward_tile<host_warp, Op, E, C>;
-    std::vector<unsigned char> memory(tile::shared_bytes + 128, 0xff);
-    unsigned char* const shared = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128) % 128;
-    for (int b = 0; b < int(call.p.batch); ++b)
-      for (int g = 0; g < call.groups; ++g)
-        for (int t = 0; t < call.row_tiles; ++t)
-          for (int w = 0; w < C::warps; ++w) tile(call, shared, w, {b, g, t}).run();
+    this->template each<exec_cuda::forward_tile<typename Blocks::warp, Op, E, C>>(call, call, call.row_tiles, C::warps);
   }
 };
+using host_runner = emulated_runner<host_blocks>;
 
 namespace detail {
 /// Counts the memory of a call, takes it, and runs the call.

@@ -16,28 +16,20 @@
 
 namespace attune::testing {
 
-/// Runs programs as loops, tiles of gradients on host warps one after the other.
-struct host_gradient_runner : host_runner {
+/// An emulated_runner with the tiles of gradients.
+template <class Blocks>
+struct emulated_gradient_runner : emulated_runner<Blocks> {
   /// Every tile of queries.
   template <class Op, class E, class C>
   void query_gradients(exec_cuda::gradient_call<Op, E> const& call) {
-    each_tile<exec_cuda::query_gradient_tile<host_warp, Op, E, C>>(call, call.forward.row_tiles, C::warps);
+    this->template each<exec_cuda::query_gradient_tile<typename Blocks::warp, Op, E, C>>(
+        call, call.forward, call.forward.row_tiles, C::warps);
   }
   /// Every tile of keys.
   template <class Op, class E, class C>
   void key_gradients(exec_cuda::gradient_call<Op, E> const& call) {
-    each_tile<exec_cuda::key_gradient_tile<host_warp, Op, E, C>>(call, call.key_tiles, C::warps);
-  }
-
- private:
-  template <class Tile, class Call>
-  void each_tile(Call const& call, int tiles, int warps) {
-    std::vector<unsigned char> memory(Tile::shared_bytes + 128, 0xff);
-    unsigned char* const shared = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128) % 128;
-    for (int b = 0; b < int(call.forward.p.batch); ++b)
-      for (int g = 0; g < call.forward.groups; ++g)
-        for (int t = 0; t < tiles; ++t)
-          for (int w = 0; w < warps; ++w) Tile(call, shared, w, {b, g, t}).run();
+    this->template each<exec_cuda::key_gradient_tile<typename Blocks::warp, Op, E, C>>(call, call.forward,
+                                                                                       call.key_tiles, C::warps);
   }
 };
 
@@ -58,8 +50,8 @@ void run_emulated_vjp(Runner& runner, Op const& op, inputs<Op, tensor<E const>> 
   if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
   exec_cuda::arena memory;
   exec_cuda::run_vjp<Runner, Op, E>(Widths{}, runner, memory, op, in, p, arrays, by, wanted);
-  std::vector<unsigned char> room(memory.used + 256);
-  memory = {room.data() + (256 - reinterpret_cast<std::uintptr_t>(room.data()) % 256) % 256};
+  std::vector<unsigned char> room(memory.needed());
+  memory = {room.data()};
   exec_cuda::run_vjp<Runner, Op, E>(Widths{}, runner, memory, op, in, p, arrays, by, wanted);
 }
 }  // namespace detail
@@ -69,7 +61,7 @@ void run_emulated_vjp(Runner& runner, Op const& op, inputs<Op, tensor<E const>> 
 template <class Widths = exec_cuda::gradient_widths, class E, class Op>
 void vjp_on_host_warps(Op const& op, inputs<Op, tensor<E const>> const& in, std::span<float const> saved,
                        cotangents<Op, tensor<E const>> const& d, gradient_outputs<Op, E> const& to) {
-  host_gradient_runner runner;
+  emulated_gradient_runner<host_blocks> runner;
   detail::run_emulated_vjp<Widths>(runner, op, in, saved, d, to);
 }
 

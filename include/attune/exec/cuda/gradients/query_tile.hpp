@@ -26,7 +26,8 @@ class query_gradient_tile {
   using engine = products<W, E, C>;
   using facts = gradient_facts<Op>;
   using tile = tile_rows<W, Op, E, C>;
-  static constexpr int R = tile::R, blocks = C::bn / 8, columns = C::width / 8, count = gradient_call<Op, E>::products;
+  static constexpr int R = tile::R, blocks = C::bn / 8, columns = C::width / 8 / C::parts,
+                       count = gradient_call<Op, E>::products;
 
   gradient_call<Op, E> const& call_;
   tile rows_;
@@ -58,6 +59,8 @@ class query_gradient_tile {
   }
 
  private:
+  /// Of the part of the features that the warp has the sums of.
+  ATTUNE_LANE int first_feature() const { return rows_.warp % C::parts * (8 * columns); }
   ATTUNE_LANE pair_record<Op> const& record(int r, int l) const {
     int const n = rows_.row_in_group(r, l), last = call_.forward.rows - 1;
     return call_.pairs[call_.pair_number(rows_.block.batch, rows_.block.group, n < last ? n : last)];
@@ -102,8 +105,8 @@ class query_gradient_tile {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
       engine::template scores<false, (facts::is::products > 1)>(
-          s[k], rows_.shared, rows_.warp, memory::query(k), memory::key(k, slot), none, call_.forward.key[k].chunks);
-    engine::template scores<false, (facts::is::products > 1)>(h, rows_.shared, rows_.warp, own_memory::d_out,
+          s[k], rows_.shared, rows_.own(), memory::query(k), memory::key(k, slot), none, call_.forward.key[k].chunks);
+    engine::template scores<false, (facts::is::products > 1)>(h, rows_.shared, rows_.own(), own_memory::d_out,
                                                               memory::value(slot), none, call_.forward.value.chunks);
     of<std::uint32_t> seen[R];
     if constexpr (Partial) {
@@ -125,10 +128,10 @@ class query_gradient_tile {
     for (int k = 0; k < facts::is::products; ++k) {
       if constexpr (Partial)
         if (infinite) {
-          engine::add_seen(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot));
+          engine::add_seen(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot) + 2 * first_feature());
           continue;
         }
-      engine::add(dq_[k], s[k], rows_.shared, memory::key(k, slot));
+      engine::add(dq_[k], s[k], rows_.shared, memory::key(k, slot) + 2 * first_feature());
     }
   }
 
@@ -145,7 +148,7 @@ class query_gradient_tile {
           if (!call_.by_query[k].wanted()) continue;
           ATTUNE_UNROLL
           for (int d = 0; d < columns; ++d)
-            call_.by_query[k].put(rows_.block.batch, at.head, at.query, 8 * d + 2 * (l & 3),
+            call_.by_query[k].put(rows_.block.batch, at.head, at.query, first_feature() + 8 * d + 2 * (l & 3),
                                   W::at(dq_[k][r / 2][d][2 * (r % 2)], l) * by,
                                   W::at(dq_[k][r / 2][d][2 * (r % 2) + 1], l) * by);
         }

@@ -68,8 +68,9 @@ struct products {
       }
     }
   }
-  /// o += w v, w rounded to E.
-  ATTUNE_LANE static void add(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+  /// o += w v, w rounded to E. For a part of the features, v is where the first of them is, a multiple of 64.
+  template <int Columns>
+  ATTUNE_LANE static void add(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
     U const from = rows_address(0, v);
     ATTUNE_UNROLL
     for (int n = 0; n < blocks / 2; ++n) {
@@ -82,7 +83,7 @@ struct products {
         x[i][3] = W::template pack<E>(w[i][2 * n + 1][2], w[i][2 * n + 1][3]);
       }
       ATTUNE_UNROLL
-      for (int d = 0; d < C::width / 16; ++d) {
+      for (int d = 0; d < Columns / 2; ++d) {
         U y[4];
         W::ldmatrix4(y, sm, moved(from, d, n * 16 * row), true);
         ATTUNE_UNROLL
@@ -162,9 +163,10 @@ struct products {
   /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
   /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are
   /// indexed.
-  ATTUNE_LANE static void add_seen(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4],
+  template <int Columns>
+  ATTUNE_LANE static void add_seen(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4],
                                    of<std::uint32_t> const (&seen)[2 * C::mi], shared sm, int v) {
-    A weights[C::mi][blocks][4], sums[C::mi][C::width / 8][4];  // laid out as w and o: registers stay where they are
+    A weights[C::mi][blocks][4], sums[C::mi][Columns][4];  // laid out as w and o: registers stay where they are
     of<std::uint32_t> visible[2 * C::mi];
     ATTUNE_UNROLL
     for (int r = 0; r < 2 * C::mi; ++r) visible[r] = seen[r];
@@ -179,7 +181,7 @@ struct products {
         A const weight = W::shfl(weights[r / 2][own / 2][2 * (r % 2) + own % 2], source);
         of<std::uint32_t> const bits = W::shfl(visible[r], source);
         ATTUNE_ROLLED
-        for (int d = 0; d < C::width / 8; ++d) {
+        for (int d = 0; d < Columns; ++d) {
           U const pair = W::read4(
               sm, W::each_lane([&](int l) { return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3)); }));
           W::for_lanes([&](int l) {

@@ -250,7 +250,7 @@ class key_gradient_tile {
   ATTUNE_LANE void add(Sums& to, Weights const& by, U const (&seen)[R], int from, bool infinite) {
     if constexpr (Partial)
       if (infinite) return engine::add_seen(to, by, seen, shared_, from);
-    engine::add(to, by, shared_, from);
+    engine::add_any_size(to, by, shared_, from);
   }
 
   ATTUNE_LANE void finish() {

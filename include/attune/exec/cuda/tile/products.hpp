@@ -159,6 +159,14 @@ struct products {
       });
     }
   }
+  /// The same for gradients, which may have any size: in fp16 they are scaled.
+  ATTUNE_LANE static void add_any_size(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm,
+                                       int v) {
+    if constexpr (std::is_same_v<E, float16>)
+      add_scaled(o, w, sm, v);
+    else
+      add(o, w, sm, v);
+  }
   /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
   /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are
   /// indexed.

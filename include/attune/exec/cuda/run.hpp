@@ -131,7 +131,7 @@ class forward_run {
             s.head * size,
             s.position * size,
             int(x.extents().head),
-            int(x.extents().feature / 8),
+            x.data() == nullptr ? 0 : int(x.extents().feature / 8),  // without positions there may be no memory
             s.position * size * together};
   }
   /// `unit`: split rows get their factors times this.

@@ -255,7 +255,7 @@ class key_gradient_tile {
     int const from = at + 2 * first_feature();
     if constexpr (Partial)
       if (infinite) return engine::add_seen(to, by, seen, shared_, from);
-    engine::add(to, by, shared_, from);
+    engine::add_any_size(to, by, shared_, from);
   }
 
   ATTUNE_LANE void finish() {

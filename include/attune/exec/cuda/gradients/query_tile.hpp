@@ -131,7 +131,7 @@ class query_gradient_tile {
           engine::add_seen(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot) + 2 * first_feature());
           continue;
         }
-      engine::add(dq_[k], s[k], rows_.shared, memory::key(k, slot) + 2 * first_feature());
+      engine::add_any_size(dq_[k], s[k], rows_.shared, memory::key(k, slot) + 2 * first_feature());
     }
   }
 

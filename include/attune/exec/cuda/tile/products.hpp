@@ -112,7 +112,8 @@ struct products {
   /// The same for weights of any size: the weights of a row are multiplied by a power of two, so that the largest is in
   /// [2^14, 2^15), and the sum by its inverse. For fp16, whose numbers end at 6e-8 and at 65504. Weights below 2^-38 of
   /// the largest of their row and tile vanish.
-  ATTUNE_LANE static void add_scaled(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+  template <int Columns>
+  ATTUNE_LANE static void add_scaled(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
     A top[2 * C::mi], up[2 * C::mi], back[2 * C::mi];
     each_row<W, 2 * C::mi>([&](int r, int l) { W::at(top[r], l) = 0x1p-112f; });
     each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
@@ -137,7 +138,7 @@ struct products {
     }
     U const from = rows_address(0, v);
     ATTUNE_UNROLL
-    for (int d = 0; d < C::width / 16; ++d) {
+    for (int d = 0; d < Columns / 2; ++d) {
       A fresh[C::mi][2][4];
       ATTUNE_UNROLL
       for (int n = 0; n < blocks / 2; ++n) {
@@ -159,6 +160,14 @@ struct products {
         to = approximate::fma(W::at(fresh[i][half][e], l), W::at(back[2 * i + e / 2], l), to);
       });
     }
+  }
+  /// The same for gradients, which may have any size: in fp16 they are scaled.
+  template <int Columns>
+  ATTUNE_LANE static void add_any_size(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+    if constexpr (std::is_same_v<E, float16>)
+      add_scaled(o, w, sm, v);
+    else
+      add(o, w, sm, v);
   }
   /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
   /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are

@@ -36,6 +36,7 @@ class key_gradient_tile {
   typename W::shared shared_;
   int warp_;
   block_place block_;
+  int first_;  ///< the number of the group's first tile of rows
   static constexpr int numbers = gradient_call<Op, E>::key_numbers;
   A dk_[count][C::mi][columns][4], dv_[C::mi][columns][4], dx_[numbers == 0 ? 1 : numbers][R];
 
@@ -43,7 +44,8 @@ class key_gradient_tile {
   static constexpr int shared_bytes = memory::bytes;
 
   ATTUNE_LANE key_gradient_tile(gradient_call<Op, E> const& c, typename W::shared sm, int warp, block_place at)
-      : call_(c), shared_(sm), warp_(warp), block_(at) {}
+      : call_(c), shared_(sm), warp_(warp), block_(at), first_((at.batch * c.forward.groups + at.group) * c.row_tiles) {
+  }
 
   ATTUNE_LANE void run() {
     ATTUNE_UNROLL
@@ -64,8 +66,8 @@ class key_gradient_tile {
     for (int t = range.from; t < range.until; slot ^= 1) {
       int next = t + 1;
       ATTUNE_ROLLED
-      while (next < range.until && call_.class_of(block_.batch, block_.group, next, block_.tile) == 0) ++next;
-      bool const partial = call_.class_of(block_.batch, block_.group, t, block_.tile) == 1;
+      while (next < range.until && call_.class_of(first_ + next, next, block_.tile) == 0) ++next;
+      bool const partial = call_.class_of(first_ + t, t, block_.tile) == 1;
       W::template wait<0>();
       bool infinite = false;
       if (partial)
@@ -100,15 +102,16 @@ class key_gradient_tile {
   }
   /// Copies tile t of rows.
   ATTUNE_LANE void fetch(int t, int slot) {
+    int const again = W::once_more(warp_);
     auto const rows = [&](int to, operand const& from) {
-      streamed::queries(shared_, to, warp_, from, block_.batch, block_.group, call_.forward.pack, t * C::bn,
+      streamed::queries(shared_, to, again, from, block_.batch, block_.group, call_.forward.pack, t * C::bn,
                         call_.forward.rows);
     };
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k) rows(memory::query(k, slot), call_.forward.query[k]);
     rows(memory::d_out(slot), call_.d_rows);
-    pair_record<Op> const* const first = call_.pairs + call_.pair_number(block_.batch, block_.group, t * C::bn);
-    W::all_warps(warp_, C::warps, [&](int w) {
+    pair_record<Op> const* const first = call_.pairs + index_t(first_ + t) * C::bn;
+    W::all_warps(again, C::warps, [&](int w) {
       constexpr int pieces = C::bn * memory::chunks;
       ATTUNE_ROLLED
       for (int x = 32 * w; x < pieces; x += C::threads) {

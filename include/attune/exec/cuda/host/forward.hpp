@@ -20,7 +20,7 @@ namespace attune::testing {
 /// Blocks of host warps, one warp after the other.
 struct host_blocks {
   using warp = host_warp;  ///< what tiles are compiled for
-  /// Runs the Tiles of `count` blocks: place(n, s) for s in [0, each) is what block n computes.
+  /// Runs the Tiles of `count` blocks. Block n computes the tiles place(n, s) for s in [0, each).
   template <class Tile, class Call, class Place>
   void each(Call const& call, index_t count, int each, Place const& place, int warps) {
     std::vector<unsigned char> memory(Tile::shared_bytes + 128, 0xff);

@@ -22,7 +22,7 @@ struct key_tile_memory {
   static constexpr int products = tile_facts<Op>::products, row = 2 * C::width;
   static constexpr int key_plane = C::rows * row, row_plane = C::bn * row;
   static constexpr int record_plane = C::bn * 16, chunks = pair_record<Op>::chunks,
-                       record_bytes = chunks * record_plane;
+                       record_bytes = (chunks * record_plane + 511) / 512 * 512;  // a warp copies 512 bytes
   ATTUNE_HD static constexpr int key(int k) { return k * key_plane; }
   static constexpr int value = products * key_plane;
   ATTUNE_HD static constexpr int query(int k, int slot) { return value + key_plane + (2 * k + slot) * row_plane; }
@@ -31,25 +31,34 @@ struct key_tile_memory {
   static constexpr int bytes = value + key_plane + (products + 1) * 2 * row_plane + 2 * record_bytes;
 };
 
-/// The extents for an operator and a width: as many warps as shared memory has room for.
+/// The extents for an operator and a width: as many warps as shared memory has room for. Sums take Width / 2 registers
+/// each. Where they would take more than 192, two warps share rows: both compute the scores, and each has half of the
+/// features. With 256 features, tiles of keys compute 6 products for 4 of one product, and 9 for 6 of two.
 template <class Op, class E, int Width>
 struct gradient_configs {
-  static_assert(Width <= 128, "attune: cuda: gradients of tiles have at most 128 features: use thrust_on");
+  static_assert(Width <= 256, "attune: cuda: gradients of tiles have at most 256 features: use thrust_on");
   static constexpr int products = tile_facts<Op>::products;
   static constexpr int most = 160 * 1024;  // an sm_80 has 163 KiB
-  static constexpr int streamed = products > 1 ? 32 : 64;
+  static constexpr int parts_for(int sums) { return sums * Width / 2 > 192 ? 2 : 1; }
+  /// Streamed rows or keys. Scores and their gradients take registers too.
+  static constexpr int streamed_for(int sums) {
+    int const registers = sums * Width / 2 / parts_for(sums);
+    return products > 1 ? (registers > 128 || Width > 128 ? 16 : 32) : Width > 128 ? 32 : 64;
+  }
   template <int Warps>
   static constexpr auto of_queries() {
-    using C = tile_config<Width, streamed, 1, Warps>;
-    if constexpr (Warps == 1 || query_tile_memory<Op, E, C>::bytes <= most)
+    constexpr int parts = parts_for(products);
+    using C = tile_config<Width, streamed_for(products), 1, Warps, parts>;
+    if constexpr (Warps == parts || query_tile_memory<Op, E, C>::bytes <= most)
       return C{};
     else
       return of_queries<Warps / 2>();
   }
   template <int Warps>
   static constexpr auto of_keys() {
-    using C = tile_config<Width, streamed, 1, Warps>;
-    if constexpr (Warps == 1 || key_tile_memory<Op, C>::bytes <= most)
+    constexpr int parts = parts_for(products + 1);
+    using C = tile_config<Width, streamed_for(products + 1), 1, Warps, parts>;
+    if constexpr (Warps == parts || key_tile_memory<Op, C>::bytes <= most)
       return C{};
     else
       return of_keys<Warps / 2>();

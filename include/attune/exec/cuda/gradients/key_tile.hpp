@@ -28,7 +28,7 @@ class key_gradient_tile {
   using engine = products<W, E, C>;
   using facts = gradient_facts<Op>;
   static constexpr bool interval = Op::mask_policy::form == mask_form::interval;
-  static constexpr int R = 2 * C::mi, blocks = C::bn / 8, columns = C::width / 8,
+  static constexpr int R = 2 * C::mi, blocks = C::bn / 8, columns = C::width / 8 / C::parts,
                        count = gradient_call<Op, E>::products;
   static_assert(C::bn * (C::width / 8) % C::threads == 0);
 
@@ -84,6 +84,10 @@ class key_gradient_tile {
   }
 
  private:
+  /// Which keys of the tile the warp has; C::parts warps have them together.
+  ATTUNE_LANE int own() const { return warp_ / C::parts; }
+  /// Of the part of the features that the warp has the sums of.
+  ATTUNE_LANE int first_feature() const { return warp_ % C::parts * (8 * columns); }
   ATTUNE_LANE int head_of(operand const& x) const {
     return int(index_t(block_.group * call_.forward.pack) * x.heads / call_.forward.p.heads);
   }
@@ -111,16 +115,16 @@ class key_gradient_tile {
         U at;
         of<unsigned char const*> from;
         of<bool> inside;
-        W::for_lanes([&](int l) {  // bn is a multiple of 32: a warp copies one plane
-          int const n = (x + l) % C::bn, plane = (x + l) / C::bn;
-          W::at(at, l) = std::uint32_t(memory::record(slot) + plane * memory::record_plane + 16 * n);
-          W::at(inside, l) = true;
+        W::for_lanes([&](int l) {  // the last copies may go past the pieces: record_bytes has room
+          bool const in = x + l < pieces;
+          int const n = in ? (x + l) % C::bn : 0, plane = in ? (x + l) / C::bn : 0;
+          W::at(at, l) = std::uint32_t(memory::record(slot) + 16 * (x + l));
+          W::at(inside, l) = in;
           W::at(from, l) = reinterpret_cast<unsigned char const*>(first + n) + 16 * plane;
         });
         W::copy16(shared_, at, from, inside);
       }
     });
-    static_assert(C::bn % 32 == 0);
   }
   ATTUNE_LANE of<bool> any_infinite(int slot) const {
     of<bool> found = streamed::template any_infinite<E, C::bn>(shared_, memory::d_out(slot), warp_);
@@ -175,7 +179,7 @@ class key_gradient_tile {
     return to;
   }
   ATTUNE_LANE int key_of(int r, int l) const {
-    return block_.tile * C::rows + warp_ * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
+    return block_.tile * C::rows + own() * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
   }
   /// Whether the rows of a column see the keys of this lane: bit 2 n + e of key r.
   ATTUNE_LANE void see(U (&seen)[R], int t, int slot, int n, int e) const {
@@ -201,8 +205,8 @@ class key_gradient_tile {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
       engine::template scores<false, (facts::is::products > 1)>(
-          s[k], shared_, warp_, memory::key(k), memory::query(k, slot), none, call_.forward.key[k].chunks);
-    engine::template scores<false, (facts::is::products > 1)>(w, shared_, warp_, memory::value, memory::d_out(slot),
+          s[k], shared_, own(), memory::key(k), memory::query(k, slot), none, call_.forward.key[k].chunks);
+    engine::template scores<false, (facts::is::products > 1)>(w, shared_, own(), memory::value, memory::d_out(slot),
                                                               none, call_.forward.value.chunks);
     U seen[R];
     if constexpr (Partial) {
@@ -248,10 +252,11 @@ class key_gradient_tile {
     return {n < rows ? n : rows - 1, block_.group, call_.forward.pack};
   }
   template <bool Partial, class Sums, class Weights>
-  ATTUNE_LANE void add(Sums& to, Weights const& by, U const (&seen)[R], int from, bool infinite) {
+  ATTUNE_LANE void add(Sums& to, Weights const& by, U const (&seen)[R], int at, bool infinite) {
+    int const from = at + 2 * first_feature();
     if constexpr (Partial)
       if (infinite) return engine::add_seen(to, by, seen, shared_, from);
-    engine::add(to, by, shared_, from);
+    engine::add_any_size(to, by, shared_, from);
   }
 
   ATTUNE_LANE void finish() {
@@ -271,11 +276,11 @@ class key_gradient_tile {
           if (!to.wanted()) return;
           ATTUNE_UNROLL
           for (int d = 0; d < columns; ++d)
-            to.put(block_.batch, block_.group, j, 8 * d + 2 * (l & 3), W::at(sum[r / 2][d][2 * (r % 2)], l) * factor,
-                   W::at(sum[r / 2][d][2 * (r % 2) + 1], l) * factor);
+            to.put(block_.batch, block_.group, j, first_feature() + 8 * d + 2 * (l & 3),
+                   W::at(sum[r / 2][d][2 * (r % 2)], l) * factor, W::at(sum[r / 2][d][2 * (r % 2) + 1], l) * factor);
         };
         put(call_.by_value, dv_, 1.f);
-        if ((l & 3) == 0) {
+        if ((l & 3) == 0 && first_feature() == 0) {
           ATTUNE_UNROLL
           for (int k = 0; k < numbers; ++k)
             if (call_.by_key_number[k].wanted())

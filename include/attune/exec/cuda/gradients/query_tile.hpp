@@ -29,7 +29,7 @@ class query_gradient_tile {
   using facts = gradient_facts<Op>;
   using tile = tile_rows<W, Op, E, C>;
   using call_type = gradient_call<Op, E>;
-  static constexpr int R = tile::R, blocks = C::bn / 8, columns = C::width / 8, count = call_type::products;
+  static constexpr int R = tile::R, blocks = C::bn / 8, columns = C::width / 8 / C::parts, count = call_type::products;
   static constexpr int members = Members ? member_sums<Op>::size : 0, sums = members + call_type::query_numbers;
 
   call_type const& call_;
@@ -62,6 +62,8 @@ class query_gradient_tile {
   }
 
  private:
+  /// Of the part of the features that the warp has the sums of.
+  ATTUNE_LANE int first_feature() const { return rows_.warp % C::parts * (8 * columns); }
   ATTUNE_LANE pair_record<Op> const& record(int r, int l) const {
     int const n = rows_.row_in_group(r, l), last = call_.forward.rows - 1;
     return call_.pairs[call_.pair_number(rows_.block.batch, rows_.block.group, n < last ? n : last)];
@@ -108,8 +110,8 @@ class query_gradient_tile {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
       engine::template scores<false, (facts::is::products > 1)>(
-          s[k], rows_.shared, rows_.warp, memory::query(k), memory::key(k, slot), none, call_.forward.key[k].chunks);
-    engine::template scores<false, (facts::is::products > 1)>(h, rows_.shared, rows_.warp, own_memory::d_out,
+          s[k], rows_.shared, rows_.own(), memory::query(k), memory::key(k, slot), none, call_.forward.key[k].chunks);
+    engine::template scores<false, (facts::is::products > 1)>(h, rows_.shared, rows_.own(), own_memory::d_out,
                                                               memory::value(slot), none, call_.forward.value.chunks);
     of<std::uint32_t> seen[R];
     if constexpr (Partial) {
@@ -138,7 +140,8 @@ class query_gradient_tile {
           W::at(sum_[members + numbers_before<operand_side::query, c>(typename Op::contractions{})][r], l) += by;
         if constexpr (is_number_of<operand_side::pair, chosen>) {
           auto const& to = call_.by_pair[numbers_before<operand_side::pair, c>(typename Op::contractions{})];
-          if (to.wanted() && visible && rows_.row_in_group(r, l) < call_.forward.rows && j < call_.forward.p.keys) {
+          if (to.wanted() && visible && first_feature() == 0 && rows_.row_in_group(r, l) < call_.forward.rows &&
+              j < call_.forward.p.keys) {
             group_row const at = rows_.row_of(r, l);
             to.put(rows_.block.batch, at.head, at.query, j, by);
           }
@@ -149,10 +152,10 @@ class query_gradient_tile {
     for (int k = 0; k < facts::is::products; ++k) {
       if constexpr (Partial)
         if (infinite) {
-          engine::add_seen(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot));
+          engine::add_seen(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot) + 2 * first_feature());
           continue;
         }
-      engine::add(dq_[k], s[k], rows_.shared, memory::key(k, slot));
+      engine::add_any_size(dq_[k], s[k], rows_.shared, memory::key(k, slot) + 2 * first_feature());
     }
   }
 
@@ -167,7 +170,7 @@ class query_gradient_tile {
       W::for_lanes([&](int l) {
         if (rows_.row_in_group(r, l) >= call_.forward.rows) return;
         group_row const at = rows_.row_of(r, l);
-        if ((l & 3) == 0) {
+        if ((l & 3) == 0 && first_feature() == 0) {
           ATTUNE_UNROLL
           for (int m = 0; m < members; ++m) call_.by_member[rows_.row_number(at) * members + m] = W::at(sum_[m][r], l);
           ATTUNE_UNROLL
@@ -183,7 +186,7 @@ class query_gradient_tile {
           if (!call_.by_query[k].wanted()) continue;
           ATTUNE_UNROLL
           for (int d = 0; d < columns; ++d)
-            call_.by_query[k].put(rows_.block.batch, at.head, at.query, 8 * d + 2 * (l & 3),
+            call_.by_query[k].put(rows_.block.batch, at.head, at.query, first_feature() + 8 * d + 2 * (l & 3),
                                   W::at(dq_[k][r / 2][d][2 * (r % 2)], l) * by,
                                   W::at(dq_[k][r / 2][d][2 * (r % 2) + 1], l) * by);
         }

@@ -355,7 +355,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
 };
 
 /// The widths that tiles of gradients are compiled for by default.
-using gradient_widths = widths<64, 128>;
+using gradient_widths = widths<64, 128, 256>;
 
 /// Runs a VJP, or counts its memory, with the tiles of the first width that holds its features. Arguments are checked;
 /// `to` has gradients that the tiles have.
@@ -376,7 +376,7 @@ void run_vjp(widths<Width...>, Runner& runner, arena& memory, Op const& op, inpu
   (one.template operator()<Width>(), ...);
   if (!done)
     throw error("vjp", "a width", attune::detail::text(most, " features"),
-                "at most 128, the widest tiles of gradients: use thrust_on");
+                "at most 256, the widest tiles of gradients: use thrust_on");
 }
 
 }  // namespace attune::exec_cuda

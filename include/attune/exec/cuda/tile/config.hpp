@@ -51,11 +51,12 @@ ATTUNE_LANE X over_four(X x, Combine const& combine) {
   return x;
 }
 
-/// Width: features of rows in shared memory, a multiple of 64. BN keys; MI x 16 rows for each of the warps.
-template <int Width, int BN, int MI, int Warps>
+/// Width: features of rows in shared memory, a multiple of 64. BN keys; MI x 16 rows for each of the warps, or for
+/// `Parts` adjacent warps: all of these compute the scores, and each has the sums of a part of the features.
+template <int Width, int BN, int MI, int Warps, int Parts = 1>
 struct tile_config {
-  static_assert(Width % 64 == 0 && BN % 16 == 0);
-  static constexpr int width = Width, bn = BN, mi = MI, warps = Warps, rows = 16 * MI * Warps;
+  static_assert(Width % (64 * Parts) == 0 && BN % 16 == 0 && Warps % Parts == 0);
+  static constexpr int width = Width, bn = BN, mi = MI, warps = Warps, parts = Parts, rows = 16 * MI * Warps / Parts;
   static constexpr int threads = 32 * Warps;
 };
 

@@ -52,10 +52,8 @@ using attune::detail::require_success;
 template <class Op, class E, class C>
 __global__ void __launch_bounds__(C::threads) forward_kernel(forward_call<Op, E> const __grid_constant__ call) {
   extern __shared__ __align__(128) unsigned char raw[];
-  index_t const n = index_t(blockIdx.x), pair = n / call.row_tiles;
-  block_place const at{int(pair / call.groups), int(pair % call.groups), call.row_tiles - 1 - int(n % call.row_tiles)};
   forward_tile<device_warp, Op, E, C> tile(call, std::uint32_t(__cvta_generic_to_shared(raw)), int(threadIdx.x >> 5),
-                                           at);
+                                           call.block(blockIdx.x));
   tile.run();
 }
 
@@ -157,7 +155,7 @@ struct forward_runner : Runner {
   template <class Op, class E, class C>
   void tiles(forward_call<Op, E> const& call) {
     require_shared_memory<Op, E, C>(shared_memory_of_device());
-    this->blocks(forward_kernel<Op, E, C>, call.p.batch * call.groups * call.row_tiles, C::threads,
+    this->blocks(forward_kernel<Op, E, C>, call.blocks(), C::threads,
                  tile_memory<Op, E, C>::bytes, call);
   }
 };

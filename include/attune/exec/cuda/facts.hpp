@@ -25,7 +25,7 @@ inline constexpr call_table offers = [] {
   call_table x;
   x.forward = x.forward_and_save = without(every_operator, &offer::folds, &offer::mixtures, &offer::candidate_sets,
                                            &offer::ordered_sums, &offer::pair_values);
-  x.vjp = without(x.forward, &offer::extremes, &offer::value_gates);
+  x.vjp = without(x.forward, &offer::extremes);
   x.results = result_place::memory;
   return x;
 }();

@@ -19,20 +19,19 @@ namespace exec_cuda {
 /// A runner with the tiles of gradients.
 template <class Runner>
 struct gradient_runner : Runner {
-  template <class Op, class E, class Queries, class Keys>
+  template <class Op, class E, class Queries, class Keys, bool Members>
   void gradients(gradient_call<Op, E> const& call, bool queries, bool keys) {
     require_gradient_memory<Op, E, Queries, Keys>(shared_memory_of_device());
     constexpr int of_queries = query_tile_memory<Op, E, Queries>::bytes, of_keys = key_tile_memory<Op, Keys>::bytes;
-    index_t const groups = call.forward.p.batch * call.forward.groups,
-                  query_tiles = queries ? groups * call.forward.row_tiles : 0,
-                  key_tiles = keys ? groups * call.key_tiles : 0;
+    index_t const query_blocks = queries ? call.query_blocks() : 0, key_blocks = keys ? call.key_blocks() : 0;
     if constexpr (one_launch<Queries, Keys>) {
       if (queries || keys)
-        this->blocks(gradient_kernel<Op, E, Queries, Keys>, key_tiles + query_tiles, Keys::threads,
-                     of_queries > of_keys ? of_queries : of_keys, call, unsigned(key_tiles));
+        this->blocks(gradient_kernel<Op, E, Queries, Keys, Members>, key_blocks + query_blocks, Keys::threads,
+                     of_queries > of_keys ? of_queries : of_keys, call, unsigned(key_blocks));
     } else {
-      if (keys) this->blocks(key_gradient_kernel<Op, E, Keys>, key_tiles, Keys::threads, of_keys, call);
-      if (queries) this->blocks(query_gradient_kernel<Op, E, Queries>, query_tiles, Queries::threads, of_queries, call);
+      if (keys) this->blocks(key_gradient_kernel<Op, E, Keys>, key_blocks, Keys::threads, of_keys, call);
+      if (queries)
+        this->blocks(query_gradient_kernel<Op, E, Queries, Members>, query_blocks, Queries::threads, of_queries, call);
     }
   }
 };

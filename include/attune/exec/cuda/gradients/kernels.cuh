@@ -10,29 +10,28 @@
 
 namespace attune::exec_cuda {
 
-/// Tile n of queries of a call. The last tile of a group is the first: with a causal mask it sees most keys.
-template <class Op, class E, class C>
-ATTUNE_LANE void run_query_tile(gradient_call<Op, E> const& call, std::uint32_t shared, index_t n) {
-  int const tiles = call.forward.row_tiles;
-  index_t const pair = n / tiles;
-  block_place const at{int(pair / call.forward.groups), int(pair % call.forward.groups), tiles - 1 - int(n % tiles)};
-  query_gradient_tile<device_warp, Op, E, C>(call, shared, int(threadIdx.x >> 5), at).run();
+/// Tiles of queries of block n: one, or all that add to the same numbers of pairs.
+template <class Op, class E, class C, bool Members>
+ATTUNE_LANE void run_query_tiles(gradient_call<Op, E> const& call, std::uint32_t shared, index_t n) {
+  for (int s = 0; s < call.shared_batches * call.shared_groups; ++s) {
+    if (s != 0) __syncthreads();  // no warp reads the memory of the tile before
+    query_gradient_tile<device_warp, Op, E, C, Members>(call, shared, int(threadIdx.x >> 5), call.query_block(n, s))
+        .run();
+  }
 }
-/// Tile n of keys of a call. With a causal mask, most queries see the first tile of a group.
+/// Tile n of keys.
 template <class Op, class E, class C>
 ATTUNE_LANE void run_key_tile(gradient_call<Op, E> const& call, std::uint32_t shared, index_t n) {
-  index_t const pair = n / call.key_tiles;
-  block_place const at{int(pair / call.forward.groups), int(pair % call.forward.groups), int(n % call.key_tiles)};
-  key_gradient_tile<device_warp, Op, E, C>(call, shared, int(threadIdx.x >> 5), at).run();
+  key_gradient_tile<device_warp, Op, E, C>(call, shared, int(threadIdx.x >> 5), call.key_block(n)).run();
 }
-/// Whether one launch runs both kinds of tiles: their blocks have as many threads. Each kind takes more than half of the
-/// registers or of the shared memory of a multiprocessor, or both kinds less, so neither makes room for the other.
+/// Whether one launch runs both kinds of tiles: their blocks have as many threads. A multiprocessor has room for as many
+/// blocks of either kind, by registers and by shared memory, as for the larger kind alone.
 template <class Queries, class Keys>
 inline constexpr bool one_launch = Queries::threads == Keys::threads;
 
-/// Blocks: `of_keys`, B x groups x tiles of keys, then B x groups x tiles of queries. Tiles of keys take longer: they
-/// come first. Dynamic shared memory: the larger shared_bytes of the two.
-template <class Op, class E, class Queries, class Keys>
+/// Blocks: `of_keys` of key_blocks(), then query_blocks(). Tiles of keys take longer, so they come first. Dynamic shared
+/// memory: the larger shared_bytes of the two.
+template <class Op, class E, class Queries, class Keys, bool Members>
 __global__ void __launch_bounds__(Keys::threads)
     gradient_kernel(gradient_call<Op, E> const __grid_constant__ call, unsigned of_keys) {
   static_assert(one_launch<Queries, Keys>);
@@ -41,16 +40,16 @@ __global__ void __launch_bounds__(Keys::threads)
   if (blockIdx.x < of_keys)
     run_key_tile<Op, E, Keys>(call, shared, blockIdx.x);
   else
-    run_query_tile<Op, E, Queries>(call, shared, blockIdx.x - of_keys);
+    run_query_tiles<Op, E, Queries, Members>(call, shared, blockIdx.x - of_keys);
 }
-/// Tiles of queries alone.
-template <class Op, class E, class C>
+/// Tiles of queries alone: query_blocks().
+template <class Op, class E, class C, bool Members>
 __global__ void __launch_bounds__(C::threads)
     query_gradient_kernel(gradient_call<Op, E> const __grid_constant__ call) {
   extern __shared__ __align__(128) unsigned char raw[];
-  run_query_tile<Op, E, C>(call, std::uint32_t(__cvta_generic_to_shared(raw)), blockIdx.x);
+  run_query_tiles<Op, E, C, Members>(call, std::uint32_t(__cvta_generic_to_shared(raw)), blockIdx.x);
 }
-/// Tiles of keys alone.
+/// Tiles of keys alone: key_blocks().
 template <class Op, class E, class C>
 __global__ void __launch_bounds__(C::threads)
     key_gradient_kernel(gradient_call<Op, E> const __grid_constant__ call) {

@@ -20,15 +20,16 @@ namespace attune::testing {
 template <class Blocks>
 struct emulated_gradient_runner : emulated_runner<Blocks> {
   /// Every tile of keys, and every tile of queries.
-  template <class Op, class E, class Queries, class Keys>
+  template <class Op, class E, class Queries, class Keys, bool Members>
   void gradients(exec_cuda::gradient_call<Op, E> const& call, bool queries, bool keys) {
     using lane = typename Blocks::warp;
     if (keys)
-      this->template each<exec_cuda::key_gradient_tile<lane, Op, E, Keys>>(call, call.forward, call.key_tiles,
-                                                                           Keys::warps);
+      this->template each<exec_cuda::key_gradient_tile<lane, Op, E, Keys>>(
+          call, call.key_blocks(), 1, [&](index_t n, int) { return call.key_block(n); }, Keys::warps);
     if (queries)
-      this->template each<exec_cuda::query_gradient_tile<lane, Op, E, Queries>>(call, call.forward,
-                                                                                call.forward.row_tiles, Queries::warps);
+      this->template each<exec_cuda::query_gradient_tile<lane, Op, E, Queries, Members>>(
+          call, call.query_blocks(), call.shared_batches * call.shared_groups,
+          [&](index_t n, int s) { return call.query_block(n, s); }, Queries::warps);
   }
 };
 

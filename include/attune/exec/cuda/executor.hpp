@@ -155,8 +155,7 @@ struct forward_runner : Runner {
   template <class Op, class E, class C>
   void tiles(forward_call<Op, E> const& call) {
     require_shared_memory<Op, E, C>(shared_memory_of_device());
-    this->blocks(forward_kernel<Op, E, C>, call.blocks(), C::threads,
-                 tile_memory<Op, E, C>::bytes, call);
+    this->blocks(forward_kernel<Op, E, C>, call.blocks(), C::threads, tile_memory<Op, E, C>::bytes, call);
   }
 };
 

@@ -22,7 +22,8 @@ struct gradient_runner : Runner {
   template <class Op, class E, class Queries, class Keys, bool Members>
   void gradients(gradient_call<Op, E> const& call, bool queries, bool keys) {
     require_gradient_memory<Op, E, Queries, Keys>(shared_memory_of_device());
-    constexpr int of_queries = query_tile_memory<Op, E, Queries>::bytes, of_keys = key_tile_memory<Op, Keys>::bytes;
+    constexpr int of_queries = query_gradient_memory<Op, E>::template of<Queries>::bytes,
+                  of_keys = key_gradient_memory<Op, E>::template of<Keys>::bytes;
     index_t const query_blocks = queries ? call.query_blocks() : 0, key_blocks = keys ? call.key_blocks() : 0;
     if constexpr (one_launch<Queries, Keys>) {
       if (queries || keys)
@@ -60,9 +61,9 @@ void run_both_passes(Forward& forward, Runner& runner, arena& memory, vjp_argume
   E* const out = memory.take<E>(p.batch * p.heads * p.queries * p.value_width);
   auto const saved = attune::detail::rows_in<Op>("vjp", rows, p);
   arena of_forward = memory;
-  run_forward<Forward, Op, E>(
-      Widths{}, forward, of_forward, x.op, x.in,
-      outputs<Op, E>{.out = tensor<E>(out, {p.batch, p.heads, p.queries, p.value_width})}, p, arrays_of(saved));
+  run_forward<Forward, Op, E>(Widths{}, forward, of_forward, x.op, x.in,
+                              outputs<Op, E>{.out = tensor<E>(out, {p.batch, p.heads, p.queries, p.value_width})}, p,
+                              arrays_of(saved));
   x.saved = numbers_of(saved);
   run_vjp<Widths>(runner, memory, x);  // in the same memory: the forward pass is over
   if (memory.used < of_forward.used) memory.used = of_forward.used;
@@ -70,8 +71,7 @@ void run_both_passes(Forward& forward, Runner& runner, arena& memory, vjp_argume
 
 template <class Op, class E>
 vjp_arguments<Op, E> checked_vjp_arguments(Op const& op, inputs<Op, tensor<E const>> const& in,
-                                           cotangents<Op, tensor<E const>> const& d,
-                                           requested_gradients<E> const& to) {
+                                           cotangents<Op, tensor<E const>> const& d, requested_gradients<E> const& to) {
   problem_shape const p = attune::detail::checked_inputs("vjp", op, in, memory_kind::device);
   attune::detail::check_cotangents("vjp", d, p);
   check_wanted(op, to);

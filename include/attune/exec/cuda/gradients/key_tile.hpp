@@ -25,10 +25,11 @@ class key_gradient_tile {
   using memory = key_tile_memory<Op, C>;
   using resident = stage<W, C>;
   using streamed = stage<W, streamed_config<C>>;
-  using engine = products<W, E, C>;
+  using absorbed = absorbed_config<Op, C>;
+  using engine = products<W, E, absorbed>;
   using facts = gradient_facts<Op>;
   static constexpr bool interval = Op::mask_policy::form == mask_form::interval;
-  static constexpr int R = 2 * C::mi, blocks = C::bn / 8, columns = C::width / 8 / C::parts,
+  static constexpr int R = 2 * C::mi, blocks = absorbed::bn / 8, columns = C::width / 8 / C::parts,
                        count = gradient_call<Op, E>::products;
   static_assert(C::bn * (C::width / 8) % C::threads == 0);
 
@@ -76,10 +77,12 @@ class key_gradient_tile {
         W::sync();  // this tile is there, and no warp reads the other slot any more
       if (next < range.until) fetch(next, slot ^ 1);
       W::commit();
-      if (partial)
-        absorb<true>(t, slot, infinite);
-      else
-        absorb<false>(t, slot, false);
+      ATTUNE_ROLLED
+      for (int from = 0; from < C::bn; from += absorbed::bn)
+        if (partial)
+          absorb<true>(t, slot, from, infinite);
+        else
+          absorb<false>(t, slot, from, false);
       t = next;
     }
     finish();
@@ -139,19 +142,19 @@ class key_gradient_tile {
     return found;
   }
 
-  /// Piece `plane` of the record of column 8 n + 2 (l % 4) + e.
-  ATTUNE_LANE void read(U (&to)[4], int slot, int plane, int n, int e) const {
-    W::read16(
-        to, shared_, W::each_lane([&](int l) {
-          return std::uint32_t(memory::record(slot) + plane * memory::record_plane + 16 * (8 * n + 2 * (l & 3) + e));
-        }));
+  /// Piece `plane` of the record of column from + 8 n + 2 (l % 4) + e.
+  ATTUNE_LANE void read(U (&to)[4], int slot, int from, int plane, int n, int e) const {
+    W::read16(to, shared_, W::each_lane([&](int l) {
+                return std::uint32_t(memory::record(slot) + plane * memory::record_plane +
+                                     16 * (from + 8 * n + 2 * (l & 3) + e));
+              }));
   }
   ATTUNE_LANE static float number(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
   /// The numbers that the pairs of a column read.
-  ATTUNE_LANE of<pair_numbers<Op>> column(int slot, int n, int e) const {
+  ATTUNE_LANE of<pair_numbers<Op>> column(int slot, int from, int n, int e) const {
     of<pair_numbers<Op>> to;
     U x[4];
-    read(x, slot, 0, n, e);
+    read(x, slot, from, 0, n, e);
     W::for_lanes([&](int l) {
       pair_numbers<Op>& c = W::at(to, l);
       c.scale = number(W::at(x[0], l)), c.gap = number(W::at(x[1], l));
@@ -159,8 +162,8 @@ class key_gradient_tile {
     });
     if constexpr (!facts::affine || pair_record<Op>::needs_share) {
       U y[4], z[4];
-      read(y, slot, 1, n, e);
-      read(z, slot, 2, n, e);
+      read(y, slot, from, 1, n, e);
+      read(z, slot, from, 2, n, e);
       W::for_lanes([&](int l) {
         pair_numbers<Op>& c = W::at(to, l);
         c.reference = number(W::at(y[2], l)), c.unit = number(W::at(y[3], l));
@@ -171,7 +174,7 @@ class key_gradient_tile {
       constexpr int pieces = pair_record<Op>::chunks - 3;
       U words[pieces][4];
       ATTUNE_UNROLL
-      for (int k = 0; k < pieces; ++k) read(words[k], slot, 3 + k, n, e);
+      for (int k = 0; k < pieces; ++k) read(words[k], slot, from, 3 + k, n, e);
       W::for_lanes([&](int l) {
         std::uint32_t plain[4 * pieces];
         ATTUNE_UNROLL
@@ -185,32 +188,34 @@ class key_gradient_tile {
     return block_.tile * C::rows + own() * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
   }
   /// Whether the rows of a column see the keys of this lane: bit 2 n + e of key r.
-  ATTUNE_LANE void see(U (&seen)[R], int t, int slot, int n, int e) const {
+  ATTUNE_LANE void see(U (&seen)[R], int t, int slot, int from, int n, int e) const {
     U x[4];
-    read(x, slot, 1, n, e);
+    read(x, slot, from, 1, n, e);
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r)
       W::for_lanes([&](int l) {
         int const j = key_of(r, l);
         bool sees = j >= int(W::at(x[0], l)) && j < int(W::at(x[1], l));
         if constexpr (!interval) {
-          group_row const at(t * C::bn + 8 * n + 2 * (l & 3) + e, block_.group, call_.forward.pack);
+          group_row const at(t * C::bn + from + 8 * n + 2 * (l & 3) + e, block_.group, call_.forward.pack);
           if (sees) sees = mask::sees(call_.forward.op.mask, call_.forward.p.row(block_.batch, at.head, at.query), j);
         }
         W::at(seen[r], l) |= std::uint32_t(sees) << (2 * n + e);
       });
   }
 
+  /// Absorbs the rows from `from` on, absorbed::bn of them, of tile t of rows.
   template <bool Partial>
-  ATTUNE_LANE void absorb(int t, int slot, bool infinite) {
+  ATTUNE_LANE void absorb(int t, int slot, int from, bool infinite) {
+    int const first = from * (2 * C::width);            // in bytes
     A s[count][C::mi][blocks][4], w[C::mi][blocks][4];  // w: <do, v>, then weights
     char const none[1] = {};
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
       engine::template scores<false, (facts::is::products > 1)>(
-          s[k], shared_, own(), memory::key(k), memory::query(k, slot), none, call_.forward.key[k].chunks);
-    engine::template scores<false, (facts::is::products > 1)>(w, shared_, own(), memory::value, memory::d_out(slot),
-                                                              none, call_.forward.value.chunks);
+          s[k], shared_, own(), memory::key(k), memory::query(k, slot) + first, none, call_.forward.key[k].chunks);
+    engine::template scores<false, (facts::is::products > 1)>(
+        w, shared_, own(), memory::value, memory::d_out(slot) + first, none, call_.forward.value.chunks);
     U seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -220,12 +225,12 @@ class key_gradient_tile {
     for (int n = 0; n < blocks; ++n) {
       ATTUNE_UNROLL
       for (int e = 0; e < 2; ++e) {
-        if constexpr (Partial) see(seen, t, slot, n, e);
-        auto const of_column = column(slot, n, e);
+        if constexpr (Partial) see(seen, t, slot, from, n, e);
+        auto const of_column = column(slot, from, n, e);
         each_row<W, R>([&](int r, int l) {
           int const i = r / 2, at = 2 * (r % 2) + e, j = key_of(r, l);
           bool const visible = !Partial || (W::at(seen[r], l) >> (2 * n + e) & 1u) != 0;
-          group_row const here = row_of(t * C::bn + 8 * n + 2 * (l & 3) + e);
+          group_row const here = row_of(t * C::bn + from + 8 * n + 2 * (l & 3) + e);
           fast_float x[facts::contractions + 1], u = 0;
           tile_rows<W, Op, E, C>::contract(
               call_.forward, block_.batch, x, [&](int k) { return W::at(s[k][i][n][at], l); }, here, j);
@@ -246,9 +251,10 @@ class key_gradient_tile {
         });
       }
     }
-    add<Partial>(dv_, w, seen, memory::d_out(slot), infinite);
+    add<Partial>(dv_, w, seen, memory::d_out(slot) + first, infinite);
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::is::products; ++k) add<Partial>(dk_[k], s[k], seen, memory::query(k, slot), infinite);
+    for (int k = 0; k < facts::is::products; ++k)
+      add<Partial>(dk_[k], s[k], seen, memory::query(k, slot) + first, infinite);
   }
   ATTUNE_LANE group_row row_of(int n) const {
     int const rows = call_.forward.rows;
@@ -256,10 +262,10 @@ class key_gradient_tile {
   }
   template <bool Partial, class Sums, class Weights>
   ATTUNE_LANE void add(Sums& to, Weights const& by, U const (&seen)[R], int at, bool infinite) {
-    int const from = at + 2 * first_feature();
+    int const first = at + 2 * first_feature();
     if constexpr (Partial)
-      if (infinite) return engine::add_seen(to, by, seen, shared_, from);
-    engine::add_any_size(to, by, shared_, from);
+      if (infinite) return engine::add_seen(to, by, seen, shared_, first);
+    engine::add_any_size(to, by, shared_, first);
   }
 
   ATTUNE_LANE void finish() {

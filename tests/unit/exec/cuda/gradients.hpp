@@ -127,8 +127,7 @@ class gradient_problem {
     cotangents<Op, any_tensor> d{.out = tensor<double const>(out, rows(n_.value_width))};
     if constexpr (Op::has_lse) d.lse = tensor<double const>(lse, rows(1));
     if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, rows(1));
-    auto const bound = certify::gradient_error_bound(
-        op_, exact, d, std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16);
+    auto const bound = certify::gradient_error_bound(op_, exact, d, format());
     std::string wrong;
     for (std::size_t f = 0; f < got.size(); ++f)
       for (std::size_t k = 0; k < got[f].size() && wrong.empty(); ++k) {
@@ -136,6 +135,7 @@ class gradient_problem {
         double const x = double(float(got[f][k]));
         bool const right_nan = std::isnan(right.value);
         ++compared;
+        if (std::isfinite(right.bound) && right.bound > 0) used = std::fmax(used, std::fabs(x - right.value) / right.bound);
         if (std::isnan(x) != right_nan || (!right_nan && !(std::fabs(x - right.value) <= loose * right.bound)))
           wrong =
               attune::detail::text(name_of(field(f)), " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
@@ -143,8 +143,15 @@ class gradient_problem {
     return wrong;
   }
   long compared = 0;
+  double used = 0;  ///< the largest share of a bound
 
  private:
+  static certify::precision format() {
+    if constexpr (std::is_same_v<E, float>)
+      return certify::precision::split_products();
+    else
+      return std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16;
+  }
   E draw() { return E(normal_(random_)); }
 
   Op op_;
@@ -168,7 +175,8 @@ std::string gradients_of(Op const& op, gradient_extents n, double loose = 1) {
 template <class Arrays>
 bool same_bits(Arrays const& a, Arrays const& b) {
   for (std::size_t f = 0; f < a.size(); ++f)
-    if (a[f].size() != b[f].size() || (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), 2 * a[f].size()) != 0))
+    if (a[f].size() != b[f].size() ||
+        (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), sizeof(a[f][0]) * a[f].size()) != 0))
       return false;
   return true;
 }

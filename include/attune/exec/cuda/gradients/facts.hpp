@@ -13,8 +13,8 @@
 
 namespace attune::exec_cuda {
 
-/// The facts that the tiles of gradients may rely on.
-template <class Op>
+/// The facts that the tiles of gradients may rely on. F: the scalar that policies run on, tile_format<E>::scalar.
+template <class Op, class F = fast_float>
 struct gradient_facts {
   using is = tile_facts<Op>;                                   ///< facts of the forward pass
   static constexpr int contractions = Op::contractions::size;  ///< of the operator
@@ -23,8 +23,8 @@ struct gradient_facts {
   /// Logits are slope s + level of one product s, besides.
   static constexpr bool affine = fused && is::affine;
   /// A number whose directions are the contractions of a pair.
-  using moving = dual<fast_float, contractions == 0 ? 1 : contractions>;
-  using bound = bound_operator<Op, fast_float>;     ///< of a row, with constants
+  using moving = dual<F, contractions == 0 ? 1 : contractions>;
+  using bound = bound_operator<Op, F>;              ///< of a row, with constants
   using moving_bound = bound_operator<Op, moving>;  ///< of a row, with numbers that move
   /// A bound operator is made of numbers, so it can be given tangents of 0 without binding again.
   static constexpr bool made_of_numbers = has_logit_members<Op> && has_members<typename Op::normalizer_policy>;
@@ -94,8 +94,8 @@ constexpr bool has_gradient(field f) {
 /// Fails to compile, with advice, where the gradients of an operator stay on Thrust.
 template <class Op, class E>
 constexpr bool require_gradient_tiles() {
-  static_assert(storage_only<E>,
-                "attune: cuda: gradients of tiles are of bfloat16 or float16: use thrust_on for float");
+  static_assert(storage_only<E> || std::is_same_v<E, float>,
+                "attune: cuda: gradients of tiles are of float, bfloat16 or float16: use thrust_on");
   static_assert(Op::normalizer_is.family == row_family::masses,
                 "attune: cuda: gradients of tiles need a normalizer of family masses: use thrust_on");
   static_assert(!Op::has_weight_gate && !Op::has_value_gate && !Op::has_output_gate,

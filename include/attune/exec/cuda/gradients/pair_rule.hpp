@@ -12,11 +12,11 @@
 
 namespace attune::exec_cuda {
 
-/// The numbers of a row that its pairs read: see pair_record.
-template <class Op>
+/// The numbers of a row that its pairs read: see pair_record. F: the scalar that policies run on.
+template <class Op, class F = fast_float>
 struct pair_numbers {
   float scale, gap, factor, by_earned, reference, unit, share, by_ground;
-  typename gradient_facts<Op>::bound f;  ///< not of an affine operator
+  typename gradient_facts<Op, F>::bound f;  ///< not of an affine operator
 };
 
 /// The contribution of a pair. Of an affine operator, by[0] is the gradient by the logit: the caller multiplies by the
@@ -28,10 +28,10 @@ struct pulled_pair {
 
 /// x: the values of the contractions; j: the number of the key; h = <do, v_j>.
 /// A row whose factor is NaN has a gap and a reference of NaN, so all its keys get NaN.
-template <class Op>
-ATTUNE_HD ATTUNE_INLINE pulled_pair<Op> pull_pair(pair_numbers<Op> const& row, fast_float const* x,
-                                                  [[maybe_unused]] int j, float h) {
-  using facts = gradient_facts<Op>;
+template <class Op, class F>
+ATTUNE_HD ATTUNE_INLINE pulled_pair<Op> pull_pair(pair_numbers<Op, F> const& row, F const* x, [[maybe_unused]] int j,
+                                                  float h) {
+  using facts = gradient_facts<Op, F>;
   using D = typename facts::moving;
   pulled_pair<Op> to;
   // e by: a mass of 0 wins over an infinite slope
@@ -49,14 +49,14 @@ ATTUNE_HD ATTUNE_INLINE pulled_pair<Op> pull_pair(pair_numbers<Op> const& row, f
     D moved[facts::contractions + 1];
     ATTUNE_UNROLL
     for (int c = 0; c < facts::contractions; ++c) moved[c] = D::variable(x[c], c);
-    D const a = f.logit(moved, key<D>{D(fast_float(float(j)))});
-    fast_float by_logit;
+    D const a = f.logit(moved, key<D>{D(F(float(j)))});
+    F by_logit;
     if constexpr (facts::fused) {
       by_logit = fused(approximate::ex2(approximate::fma(float(a.value), approximate::log2e, row.gap)));
     } else {
-      attune::detail::mass_pair<fast_float> const pair{row.factor, row.share, row.by_earned, row.by_ground};
+      attune::detail::mass_pair<F> const pair{row.factor, row.share, row.by_earned, row.by_ground};
       auto const pulled = pair.template pull<Op, D, 1, 0, chain_rule::guarded>(
-          f.normalizer, a.value, row.reference, approximate::fma(h, row.factor, row.by_earned), [](int, fast_float) {});
+          f.normalizer, a.value, row.reference, approximate::fma(h, row.factor, row.by_earned), [](int, F) {});
       to.weight = float(pulled.weight);
       by_logit = pulled.by_logit;
     }

@@ -129,21 +129,26 @@ class gradient_problem {
     if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, rows(1));
     auto const bound = certify::gradient_error_bound(op_, exact, d, format());
     std::string wrong;
-    for (std::size_t f = 0; f < got.size(); ++f)
+    for (std::size_t f = 0; f < got.size(); ++f) {
+      double error = 0, size = 0;
       for (std::size_t k = 0; k < got[f].size() && wrong.empty(); ++k) {
         auto const& right = bound.fields[f][k];
         double const x = double(float(got[f][k]));
         bool const right_nan = std::isnan(right.value);
         ++compared;
-        if (std::isfinite(right.bound) && right.bound > 0) used = std::fmax(used, std::fabs(x - right.value) / right.bound);
-        if (std::isnan(x) != right_nan || (!right_nan && !(std::fabs(x - right.value) <= loose * right.bound)))
+        if (std::isfinite(right.value))
+          error += (x - right.value) * (x - right.value), size += right.value * right.value;
+        if (std::isnan(x) != right_nan ||
+            (!right_nan && x != right.value && !(std::fabs(x - right.value) <= loose * right.bound)))
           wrong =
               attune::detail::text(name_of(field(f)), " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
       }
+      if (error > 0) norm = std::fmax(norm, std::sqrt(error / size));
+    }
     return wrong;
   }
   long compared = 0;
-  double used = 0;  ///< the largest share of a bound
+  double norm = 0;  ///< the largest relative error of the numbers of a field, in the norm of Frobenius
 
  private:
   static certify::precision format() {

@@ -20,7 +20,7 @@ struct query_tile_memory {
 template <class Op, class E, class C>
 struct key_tile_memory {
   static constexpr int products = tile_facts<Op>::products, row = 2 * C::width, planes = tile_format<E>::planes;
-  /// What products::query_plane and products::key_plane are: of rows that stay, and of streamed ones.
+  /// Planes of gradient_products: rows that stay are its queries, and streamed rows its keys.
   struct transposed {
     static constexpr int query_plane = C::rows * row, key_plane = C::bn * row;
   };
@@ -60,8 +60,8 @@ struct gradient_configs {
   }
   /// Streamed rows or keys. Scores and their gradients take registers too.
   static constexpr int streamed_for(int sums) {
-    if (split) return Width > 128 || (Width > 64 && products > 1) ? 16 : 32;
     int const registers = sums * Width / 2 / parts_for(sums);
+    if (split) return Width > 128 || (Width > 64 && (products > 1 || registers > 64)) ? 16 : 32;
     return products > 1 ? (registers > 128 || Width > 128 ? 16 : 32) : Width > 128 ? 32 : 64;
   }
   /// Groups: of warps that share rows.

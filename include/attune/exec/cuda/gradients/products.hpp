@@ -13,7 +13,7 @@ namespace attune::exec_cuda {
 /// Numbers of 16 bits have no factors.
 struct no_factors {};
 
-/// Planes: how many bytes lie between both parts of floats; query_plane of rows that stay, key_plane of streamed ones.
+/// Planes: query_plane and key_plane, the bytes between both parts of floats, of rows that stay and of streamed rows.
 template <class W, class E, class C, class Planes>
 struct gradient_products {
   template <class T>

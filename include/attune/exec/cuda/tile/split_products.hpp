@@ -74,7 +74,7 @@ struct split_products {
     if (W::any(odd)) multiply_again(s[0], sm, warp, q, k, of_rows, of_keys);
   }
 
-  /// o += w v. v: where values are; of_keys: their factors, which are those of rows times value_unit. Plain: they are not.
+  /// o += w v. v: where values are; of_keys: their factors, times value_unit unless they are Plain.
   /// For a part of the features, v is where the first of them is, a multiple of 64.
   template <bool Plain = false, int Columns>
   ATTUNE_LANE static void add(A (&o)[1][Columns][4], A const (&w)[1][blocks][4], shared sm, int v, int of_keys) {

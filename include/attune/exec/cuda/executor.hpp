@@ -52,10 +52,8 @@ using attune::detail::require_success;
 template <class Op, class E, class C>
 __global__ void __launch_bounds__(C::threads) forward_kernel(forward_call<Op, E> const __grid_constant__ call) {
   extern __shared__ __align__(128) unsigned char raw[];
-  index_t const n = index_t(blockIdx.x), pair = n / call.row_tiles;
-  block_place const at{int(pair / call.groups), int(pair % call.groups), call.row_tiles - 1 - int(n % call.row_tiles)};
   forward_tile<device_warp, Op, E, C> tile(call, std::uint32_t(__cvta_generic_to_shared(raw)), int(threadIdx.x >> 5),
-                                           at);
+                                           call.block(blockIdx.x));
   tile.run();
 }
 
@@ -129,7 +127,7 @@ struct stream_runner {
   void clear(void* at, std::size_t size) { require_success(cudaMemsetAsync(at, 0, size, stream), "a memset"); }
   template <class Op, class E, class C>
   void tiles(forward_call<Op, E> const& call) {
-    index_t const blocks = call.p.batch * call.groups * call.row_tiles;
+    index_t const blocks = call.blocks();
     attune::detail::launch("the launch of the tiles", tiles_kernel<Op, E, C>(), unsigned(blocks), C::threads,
                            tile_memory<Op, E, C>::bytes, stream, call);
   }

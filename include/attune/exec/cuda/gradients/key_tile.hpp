@@ -251,10 +251,14 @@ class key_gradient_tile {
         each_row<W, R>([&](int r, int l) {
           int const i = r / 2, at = 2 * (r % 2) + e, j = key_of(r, l);
           bool const visible = !Partial || (W::at(seen[r], l) >> (2 * n + e) & 1u) != 0;
-          F x[facts::contractions + 1];
-          contract(x, s, i, n, at, t, j, l);
+          group_row const here = row_of(t * C::bn + 8 * n + 2 * (l & 3) + e);
+          F x[facts::contractions + 1], u = 0;
+          tile_rows<W, Op, E, C>::contract(
+              call_.forward, block_.batch, x, [&](int k) { return W::at(s[k][i][n][at], l); }, here, j);
+          if constexpr (attune::detail::draws_numbers<Op>)
+            u = attune::detail::drawn_number(call_.forward.op, call_.forward.p, block_.batch, here.head, here.query, j);
           pair_numbers<Op, F> const& row = W::at(of_column, l);
-          auto const pulled = pull_pair<Op>(row, x, j, W::at(w[i][n][at], l));
+          auto const pulled = pull_pair<Op>(row, x, j, W::at(w[i][n][at], l), u);
           W::at(w[i][n][at], l) = visible ? pulled.weight : 0.f;
           for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto index, auto place) {
             constexpr int c = decltype(index)::value, k = decltype(place)::value;
@@ -262,8 +266,8 @@ class key_gradient_tile {
             if constexpr (facts::affine) by *= row.scale;
             if (!visible) by = 0.f;
             if constexpr (k >= 0) W::at(s[k][i][n][at], l) = by;
-            if constexpr (is_key_number<decltype(contraction)>)
-              W::at(dx_[key_numbers_before<c>(typename Op::contractions{})][r], l) += by;
+            if constexpr (is_number_of<operand_side::key, decltype(contraction)>)
+              W::at(dx_[numbers_before<operand_side::key, c>(typename Op::contractions{})][r], l) += by;
           });
         });
       }
@@ -275,12 +279,9 @@ class key_gradient_tile {
       engine::template add<Partial>(dk_[k], s[k], seen, shared_, memory::query(k, slot) + 2 * first_feature(),
                                     memory::query_factors(k, slot), infinite);
   }
-  template <class Scores>
-  ATTUNE_LANE void contract(F* x, Scores const& s, int i, int n, int at, int t, int j, int l) const {
-    int const row = t * C::bn + 8 * n + 2 * (l & 3) + at % 2, rows = call_.forward.rows;
-    tile_rows<W, Op, E, C>::contract(
-        call_.forward, block_.batch, x, [&](int k) { return W::at(s[k][i][n][at], l); },
-        {row < rows ? row : rows - 1, block_.group, call_.forward.pack}, j);
+  ATTUNE_LANE group_row row_of(int n) const {
+    int const rows = call_.forward.rows;
+    return {n < rows ? n : rows - 1, block_.group, call_.forward.pack};
   }
 
   ATTUNE_LANE void finish() {
@@ -307,8 +308,8 @@ class key_gradient_tile {
         if ((l & 3) == 0 && first_feature() == 0) {
           ATTUNE_UNROLL
           for (int k = 0; k < numbers; ++k)
-            if (call_.by_number[k].wanted())
-              call_.by_number[k].put(block_.batch, block_.group, j, 0, W::at(dx_[k][r], l), 0.f);
+            if (call_.by_key_number[k].wanted())
+              call_.by_key_number[k].put(block_.batch, block_.group, j, 0, W::at(dx_[k][r], l), 0.f);
         }
         ATTUNE_UNROLL
         for (int k = 0; k < facts::is::products; ++k) put(call_.by_key[k], dk_[k], by);

@@ -20,16 +20,17 @@ namespace attune::testing {
 template <class Blocks>
 struct emulated_gradient_runner : emulated_runner<Blocks> {
   /// Every tile of queries.
-  template <class Op, class E, class C>
+  template <class Op, class E, class C, bool Members>
   void query_gradients(exec_cuda::gradient_call<Op, E> const& call) {
-    this->template each<exec_cuda::query_gradient_tile<typename Blocks::warp, Op, E, C>>(
-        call, call.forward, call.forward.row_tiles, C::warps);
+    this->template each<exec_cuda::query_gradient_tile<typename Blocks::warp, Op, E, C, Members>>(
+        call, call.query_blocks(), call.shared_batches * call.shared_groups,
+        [&](index_t n, int s) { return call.query_block(n, s); }, C::warps);
   }
   /// Every tile of keys.
   template <class Op, class E, class C>
   void key_gradients(exec_cuda::gradient_call<Op, E> const& call) {
-    this->template each<exec_cuda::key_gradient_tile<typename Blocks::warp, Op, E, C>>(call, call.forward,
-                                                                                       call.key_tiles, C::warps);
+    this->template each<exec_cuda::key_gradient_tile<typename Blocks::warp, Op, E, C>>(
+        call, call.key_blocks(), 1, [&](index_t n, int) { return call.key_block(n); }, C::warps);
   }
 };
 

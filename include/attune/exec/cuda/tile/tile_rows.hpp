@@ -10,11 +10,6 @@
 
 namespace attune::exec_cuda {
 
-/// Which tile of rows a block computes.
-struct block_place {
-  int batch, group, tile;
-};
-
 /// The part of a tile that depends on the rows alone, not on their scores and masses.
 template <class W, class Op, class E, class C>
 class tile_rows {

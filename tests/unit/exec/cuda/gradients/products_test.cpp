@@ -58,7 +58,8 @@ TEST_CASE("gradients of floats: softmax, four query heads for a head of keys, ta
   CHECK(of_floats<64>(op, {.batch = 2, .queries = 30, .keys = 50, .width = 21, .value_width = 13, .offset = -4}) == "");
 }
 TEST_CASE("gradients of floats: masks that are no intervals") {
-  CHECK(of_floats<64>(softmax_attention(mask::predicate(every_third{})), {.heads = 2, .queries = 40, .keys = 70}) == "");
+  CHECK(of_floats<64>(softmax_attention(mask::predicate(every_third{})), {.heads = 2, .queries = 40, .keys = 70}) ==
+        "");
 }
 TEST_CASE("gradients of floats: masses that are no exponentials, and logits that are no products") {
   CHECK(of_floats<64>(attention(kernel::dot_product{} | kernel::softcap{5}, normalizer::sigmoid{}, mask::causal{}),

@@ -38,26 +38,49 @@ struct row_target {
   }
   /// Writes features d and d + 1 of a row; d is even. Features past the width are dropped.
   ATTUNE_HD void put(index_t b, index_t h, index_t n, int d, float x, float y) const {
-    if (d >= width) return;
-    bool const both = d + 1 < width;
-    if (parts != nullptr) {
-      float* const at = &part(b, h, n, d);
-      at[0] = x;
-      if (both) at[1] = y;
-      return;
+    put_pairs<1>(b, h, n, d, [&](int, int e) { return e == 0 ? x : y; });
+  }
+  /// The same for Count pairs of features, 8 apart: value(c, e) is feature d + 8 c + e.
+  template <int Count, class Value>
+  ATTUNE_HD ATTUNE_INLINE void put_pairs(index_t b, index_t h, index_t n, int d, Value const& value) const {
+    if (parts != nullptr)
+      put_each<Count>(parts + ((b * heads + h) * positions + n) * width, d, value);
+    else if (stores_pairs)
+      put_both<Count>(to.row(b, h, n), d, value);
+    else
+      put_each<Count>(to.row(b, h, n), d, value);
+  }
+
+ private:
+  template <int Count, class N, class Value>
+  ATTUNE_HD ATTUNE_INLINE void put_each(N* at, int d, Value const& value) const {
+    ATTUNE_UNROLL
+    for (int c = 0; c < Count; ++c) {
+      ATTUNE_UNROLL
+      for (int e = 0; e < 2; ++e)
+        if (d + 8 * c + e < width) at[d + 8 * c + e] = N(value(c, e));
     }
-    E* const at = to.row(b, h, n) + d;
-    if (stores_pairs) {
-      std::uint32_t const pair = E(x).bits | std::uint32_t(E(y).bits) << 16;
+  }
+  template <int Count, class Value>
+  ATTUNE_HD ATTUNE_INLINE void put_both(E* at, int d, Value const& value) const {
+    ATTUNE_UNROLL
+    for (int c = 0; c < Count; ++c) {
+      if (d + 8 * c >= width) continue;
+      float const x = value(c, 0), y = value(c, 1);
+      if constexpr (sizeof(E) == 4)
+        store(at + d + 8 * c, __builtin_bit_cast(std::uint32_t, x) | std::uint64_t(__builtin_bit_cast(std::uint32_t, y))
+                                                                         << 32);
+      else
+        store(at + d + 8 * c, E(x).bits | std::uint32_t(E(y).bits) << 16);
+    }
+  }
+  template <class Bits>
+  ATTUNE_HD static void store(E* to, Bits bits) {
 #if defined(__CUDA_ARCH__)
-      *reinterpret_cast<std::uint32_t*>(at) = pair;
+    *reinterpret_cast<Bits*>(to) = bits;
 #else
-      __builtin_memcpy(static_cast<void*>(at), &pair, sizeof pair);
+    __builtin_memcpy(static_cast<void*>(to), &bits, sizeof bits);
 #endif
-    } else {
-      at[0] = E(x);
-      if (both) at[1] = E(y);
-    }
   }
 };
 
@@ -106,9 +129,12 @@ struct gradient_call {
   forward_call<Op, E> forward;                    ///< its plan is of the tiles of queries
   tensor<E const> d_out = {};                     ///< cotangents; absent: 0
   tensor<float const> d_lse = {}, d_ground = {};  ///< by lse and by the ground weight
-  operand d_rows = {};                            ///< rows of d_out
+  operand_of<E> d_rows = {};                      ///< rows of d_out
   saved_numbers saved = {};
   pair_record<Op>* pairs = nullptr;  ///< B, groups, row tiles x rows of a tile; rows past the last see no key
+  /// Of split rows that tiles of keys stream, in the order of a tile: B, groups, row tiles, operands (queries of every
+  /// product, then d_out), rows of a tile.
+  float* row_factors = nullptr;
   int row_tiles = 0, key_tiles = 0;  ///< of the tiles of keys: tiles of rows that they stream, and of keys
   int rows_each = 0, keys_each = 0;  ///< and their extents
   tile_hull* hulls = nullptr;        ///< B, groups, row tiles; of interval masks
@@ -138,6 +164,13 @@ struct gradient_call {
             int(pair % groups) * shared_groups + s % shared_groups, forward.row_tiles - 1 - int(n % forward.row_tiles)};
   }
 
+  /// The factor of the row of d_out; 1 without d_out.
+  ATTUNE_HD float factor_of_d_out(index_t b, group_row const& at) const {
+    if constexpr (tile_format<E>::split)
+      return d_rows.factors == nullptr ? 1.f : d_rows.factors_of(b, at.head)[split_operand::place(at.query)];
+    else
+      return 1.f;
+  }
   /// Row n of a group, among the records of pairs.
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
     return (b * forward.groups + group) * (index_t(row_tiles) * rows_each) + n;

@@ -69,9 +69,13 @@ struct pair_target {
   index_t batch = 1, heads = 1, queries = 0, keys = 0;
 
   ATTUNE_HD bool wanted() const { return parts != nullptr || !to.absent(); }
+  /// A number of the parts.
+  ATTUNE_HD float& part(index_t b, index_t h, index_t i, index_t j) const {
+    return parts[(((batch == 1 ? 0 : b) * heads + (heads == 1 ? 0 : h)) * queries + i) * keys + j];
+  }
   ATTUNE_HD void put(index_t b, index_t h, index_t i, index_t j, float x) const {
     if (parts != nullptr)
-      parts[(((batch == 1 ? 0 : b) * heads + (heads == 1 ? 0 : h)) * queries + i) * keys + j] += x;
+      part(b, h, i, j) += x;
     else
       to(b, h, i, j) = E(x);
   }

@@ -52,11 +52,26 @@ struct member_sums {
 
 using contraction::operand_side;
 
-/// A number per key, query or pair that is read as it is. Its gradient is a sum over rows, over keys, or no sum.
+/// A table with a number for each distance, read as it is.
+template <class C>
+inline constexpr bool is_distance_table = false;
+template <contraction::Plain C>
+  requires(C::x::side == operand_side::table)
+inline constexpr bool is_distance_table<C> = C::x::place == contraction::table_place::of_distance;
+
+/// Whether tiles sum the gradients by a contraction over keys (query), over rows (key), or keep each (pair): those of
+/// numbers per query, key or pair, of tables of distances, and, on both sides, of distances and scalar differences.
 template <operand_side Side, class C>
-inline constexpr bool is_number_of = false;
+inline constexpr bool is_number_of =
+    Side == operand_side::pair ? is_distance_table<C>
+                               : is_distance<C> || std::is_same_v<C, contraction::scalar_difference>;
 template <operand_side Side, contraction::Plain C>
+  requires(C::x::side != operand_side::table)
 inline constexpr bool is_number_of<Side, C> = C::x::side == Side;
+/// The slope of a contraction by its number of that side.
+template <operand_side Side, class C>
+inline constexpr float number_slope =
+    Side == operand_side::key && std::is_same_v<C, contraction::scalar_difference> ? -1.f : 1.f;
 template <operand_side Side, class>
 inline constexpr int numbers_in = 0;
 template <operand_side Side, class... C>
@@ -70,9 +85,9 @@ ATTUNE_HD constexpr int numbers_before(contraction::list<C...>) {
   return count;
 }
 
-/// A contraction whose gradients tiles have: a product, unless it is a distance, or a number.
+/// A contraction whose gradients by inputs tiles have: a product or a number.
 template <class C>
-inline constexpr bool is_pulled = (is_product<C> && !is_distance<C>) || is_number_of<operand_side::key, C> ||
+inline constexpr bool is_pulled = is_product<C> || is_number_of<operand_side::key, C> ||
                                   is_number_of<operand_side::query, C> || is_number_of<operand_side::pair, C>;
 
 /// How many contractions read a field, and of how many of them tiles have the gradient.

@@ -237,8 +237,10 @@ class key_gradient_tile {
             if constexpr (facts::affine) by *= row.scale;
             if (!visible) by = 0.f;
             if constexpr (k >= 0) W::at(s[k][i][n][at], l) = by;
-            if constexpr (is_number_of<operand_side::key, decltype(contraction)>)
-              W::at(dx_[numbers_before<operand_side::key, c>(typename Op::contractions{})][r], l) += by;
+            using chosen = decltype(contraction);
+            if constexpr (is_number_of<operand_side::key, chosen>)
+              W::at(dx_[numbers_before<operand_side::key, c>(typename Op::contractions{})][r], l) +=
+                  by * number_slope<operand_side::key, chosen>;
           });
         });
       }

@@ -137,7 +137,8 @@ class query_gradient_tile {
         float const by = visible ? pulled.by[c] : 0.f;
         if constexpr (k >= 0) W::at(s[k][i][n][e], l) = by;
         if constexpr (is_number_of<operand_side::query, chosen>)
-          W::at(sum_[members + numbers_before<operand_side::query, c>(typename Op::contractions{})][r], l) += by;
+          W::at(sum_[members + numbers_before<operand_side::query, c>(typename Op::contractions{})][r], l) +=
+              by * number_slope<operand_side::query, chosen>;
         if constexpr (is_number_of<operand_side::pair, chosen>) {
           auto const& to = call_.by_pair[numbers_before<operand_side::pair, c>(typename Op::contractions{})];
           if (to.wanted() && visible && first_feature() == 0 && rows_.row_in_group(r, l) < call_.forward.rows &&

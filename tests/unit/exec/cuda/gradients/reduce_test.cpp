@@ -17,8 +17,8 @@ std::string wrong_parameters(Op const& op, gradient_extents const& n = {.heads =
 
 TEST_CASE("gradients of tiles by parameters: slopes of affine logits, for each head and for all") {
   std::vector<double> const scales{-0.2, 0.1, 0.3, 0.05};
-  CHECK(wrong_parameters(attention(kernel::dot_product{.scale = tensor<double const>(scales, {1, 4, 1, 1})},
-                                   mask::causal{})) == "");
+  CHECK(wrong_parameters(
+            attention(kernel::dot_product{.scale = tensor<double const>(scales, {1, 4, 1, 1})}, mask::causal{})) == "");
   CHECK(wrong_parameters(attention(kernel::dot_product{.scale = 0.2}, mask::causal{}),
                          {.batch = 3, .heads = 2, .queries = 300, .keys = 70, .offset = 0}) == "");
 }

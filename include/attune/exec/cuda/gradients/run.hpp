@@ -256,7 +256,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     if constexpr (is_distance_table<C>) {
       using name = typename pulled_table<C>::type;
       shape const e = to.extents();
-      // With offsets of their own, batch elements have pairs of other distances.
+      // Where offsets differ, so do the distances of the pairs that batch elements share.
       pair_target<E> const x = parts_of_pairs(e.batch == 1 && !p.has_offsets() ? 1 : p.batch, e.head);
       g_.by_pair[numbers_before<operand_side::pair, Index>(typename Op::contractions{})] = x;
       double* const sums = memory_.template take<double>(x.batch * x.heads * (p.queries + p.keys - 1));

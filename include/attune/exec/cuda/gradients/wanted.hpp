@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Which gradients tiles have, and the refusal of all others in words.
+// Which gradients tiles have, and the errors for all others.
 #pragma once
 
 #include <numeric>
@@ -64,8 +64,8 @@ void check_wanted(Op const& op, requested_gradients<E> const& to) {
     }
 }
 
-/// The heads whose rows tiles must tell apart: those of the numbers of keys, and every query head where query heads
-/// share the gradients by pairs.
+/// How many heads tiles must tell apart: the heads of the numbers of keys, and every query head where query heads share
+/// the gradients by pairs.
 template <class Op, class E>
 index_t heads_of_groups(Op const& op, inputs<Op, tensor<E const>> const& in, problem_shape const& p,
                         requested_gradients<E> const& to) {

@@ -112,10 +112,11 @@ class key_gradient_tile {
   }
   /// The factors of the keys or values of this tile.
   ATTUNE_LANE void read_factors(typename engine::factors& to, operand_of<E> const& rows) const {
-    engine::set(to, [&](int r, int l) {
-      int const j = key_of(r, l), last = int(call_.forward.p.keys) - 1;
-      return rows.factors_of(block_.batch, head_of(rows))[split_operand::place(j < last ? j : last)];
-    });
+    if constexpr (engine::split)
+      engine::set(to, [&](int r, int l) {
+        int const j = key_of(r, l), last = int(call_.forward.p.keys) - 1;
+        return rows.factors_of(block_.batch, head_of(rows))[split_operand::place(j < last ? j : last)];
+      });
   }
   /// Copies tile t of rows.
   ATTUNE_LANE void fetch(int t, int slot) {

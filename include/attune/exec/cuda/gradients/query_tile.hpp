@@ -70,13 +70,16 @@ class query_gradient_tile {
     return call_.pairs[call_.pair_number(rows_.block.batch, rows_.block.group, n < last ? n : last)];
   }
   ATTUNE_LANE void start() {
-    ATTUNE_UNROLL
-    for (int k = 0; k < facts::is::products; ++k)
-      engine::set(of_query_[k], [&](int r, int l) {
-        group_row const at = rows_.row_of(r, l);
-        return call_.forward.query[k].factors_of(rows_.block.batch, at.head)[split_operand::place(at.query)];
-      });
-    engine::set(of_d_out_, [&](int r, int l) { return call_.factor_of_d_out(rows_.block.batch, rows_.row_of(r, l)); });
+    if constexpr (engine::split) {
+      ATTUNE_UNROLL
+      for (int k = 0; k < facts::is::products; ++k)
+        engine::set(of_query_[k], [&](int r, int l) {
+          group_row const at = rows_.row_of(r, l);
+          return call_.forward.query[k].factors_of(rows_.block.batch, at.head)[split_operand::place(at.query)];
+        });
+      engine::set(of_d_out_,
+                  [&](int r, int l) { return call_.factor_of_d_out(rows_.block.batch, rows_.row_of(r, l)); });
+    }
     each_row<W, R>([&](int r, int l) {
       pair_record<Op> const& x = record(r, l);
       pair_numbers<Op, F>& to = W::at(row_[r], l);

@@ -37,6 +37,10 @@ struct tile_format<float> {
   static constexpr int planes = 2;
 };
 
+/// Factors of values are 2^14 times larger, so that the product of a weight and a factor is subnormal only where
+/// the product of the weight and the largest value is.
+inline constexpr float value_unit = 0x1p14f;
+
 /// Rows of floats as sums of two numbers of 16 bits: (first + second) factor.
 struct split_operand : operand {
   std::int64_t plane = 0;          ///< from the first numbers to the second, in bytes

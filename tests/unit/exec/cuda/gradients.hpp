@@ -145,8 +145,7 @@ class gradient_problem {
     cotangents<Op, any_tensor> d{.out = tensor<double const>(out, rows(n_.value_width))};
     if constexpr (Op::has_lse) d.lse = tensor<double const>(lse, rows(1));
     if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, rows(1));
-    auto const bound = certify::gradient_error_bound(
-        op_, exact, d, std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16);
+    auto const bound = certify::gradient_error_bound(op_, exact, d, format());
     std::string wrong;
     auto const named = [&](auto const& numbers, auto const& bounds) {
       for (std::size_t n = 0; n < numbers.size(); ++n)
@@ -160,22 +159,35 @@ class gradient_problem {
     };
     named(got.parameters, bound.parameters);
     named(got.tables, bound.tables);
-    for (std::size_t f = 0; f < got.size(); ++f)
+    for (std::size_t f = 0; f < got.size(); ++f) {
+      double error = 0, size = 0;
       for (std::size_t k = 0; k < got[f].size() && wrong.empty(); ++k) {
         auto const& right = bound.fields[f][k];
         double const x = double(float(got[f][k]));
         bool const right_nan = std::isnan(right.value);
         ++compared;
-        if (std::isnan(x) != right_nan || (!right_nan && !(std::fabs(x - right.value) <= loose * right.bound)))
+        if (std::isfinite(right.value))
+          error += (x - right.value) * (x - right.value), size += right.value * right.value;
+        if (std::isnan(x) != right_nan ||
+            (!right_nan && x != right.value && !(std::fabs(x - right.value) <= loose * right.bound)))
           wrong =
               attune::detail::text(name_of(field(f)), " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
       }
+      if (error > 0) norm = std::fmax(norm, std::sqrt(error / size));
+    }
     return wrong;
   }
   long compared = 0;
+  double norm = 0;           ///< the largest relative error of the numbers of a field, in the norm of Frobenius
   bool with_tables = false;  ///< the gradients by all tables, too
 
  private:
+  static certify::precision format() {
+    if constexpr (std::is_same_v<E, float>)
+      return certify::precision::split_products();
+    else
+      return std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16;
+  }
   E draw() { return E(normal_(random_)); }
 
   Op op_;
@@ -200,7 +212,8 @@ std::string gradients_of(Op const& op, gradient_extents n, double loose = 1, boo
 template <class Arrays>
 bool same_bits(Arrays const& a, Arrays const& b) {
   for (std::size_t f = 0; f < a.size(); ++f)
-    if (a[f].size() != b[f].size() || (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), 2 * a[f].size()) != 0))
+    if (a[f].size() != b[f].size() ||
+        (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), sizeof(a[f][0]) * a[f].size()) != 0))
       return false;
   return a.parameters == b.parameters && a.tables == b.tables;
 }

@@ -48,16 +48,24 @@ struct row_target {
     }
     E* const at = to.row(b, h, n) + d;
     if (stores_pairs) {
-      std::uint32_t const pair = E(x).bits | std::uint32_t(E(y).bits) << 16;
-#if defined(__CUDA_ARCH__)
-      *reinterpret_cast<std::uint32_t*>(at) = pair;
-#else
-      __builtin_memcpy(static_cast<void*>(at), &pair, sizeof pair);
-#endif
+      if constexpr (sizeof(E) == 4)
+        store(at, __builtin_bit_cast(std::uint32_t, x) | std::uint64_t(__builtin_bit_cast(std::uint32_t, y)) << 32);
+      else
+        store(at, E(x).bits | std::uint32_t(E(y).bits) << 16);
     } else {
       at[0] = E(x);
       if (both) at[1] = E(y);
     }
+  }
+
+ private:
+  template <class Bits>
+  ATTUNE_HD static void store(E* to, Bits bits) {
+#if defined(__CUDA_ARCH__)
+    *reinterpret_cast<Bits*>(to) = bits;
+#else
+    __builtin_memcpy(static_cast<void*>(to), &bits, sizeof bits);
+#endif
   }
 };
 
@@ -110,9 +118,12 @@ struct gradient_call {
   forward_call<Op, E> forward;                    ///< its plan is of the tiles of queries
   tensor<E const> d_out = {};                     ///< cotangents; absent: 0
   tensor<float const> d_lse = {}, d_ground = {};  ///< by lse and by the ground weight
-  operand d_rows = {};                            ///< rows of d_out
+  operand_of<E> d_rows = {};                      ///< rows of d_out
   saved_numbers saved = {};
   pair_record<Op>* pairs = nullptr;  ///< B, groups, row tiles x rows of a tile; rows past the last see no key
+  /// Of split rows that tiles of keys stream, in the order of a tile: B, groups, row tiles, operands (queries of every
+  /// product, then d_out), rows of a tile.
+  float* row_factors = nullptr;
   int row_tiles = 0, key_tiles = 0;  ///< of the tiles of keys: tiles of rows that they stream, and of keys
   int rows_each = 0, keys_each = 0;  ///< and their extents
   tile_hull* hulls = nullptr;        ///< B, groups, row tiles; of interval masks
@@ -142,6 +153,10 @@ struct gradient_call {
             int(pair % groups) * shared_groups + s % shared_groups, forward.row_tiles - 1 - int(n % forward.row_tiles)};
   }
 
+  /// The factor of the row of d_out; 1 without d_out.
+  ATTUNE_HD float factor_of_d_out(index_t b, group_row const& at) const {
+    return d_rows.factors == nullptr ? 1.f : d_rows.factors_of(b, at.head)[split_operand::place(at.query)];
+  }
   /// Row n of a group, among the records of pairs.
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
     return (b * forward.groups + group) * (index_t(row_tiles) * rows_each) + n;

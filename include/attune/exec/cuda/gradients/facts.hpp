@@ -13,8 +13,8 @@
 
 namespace attune::exec_cuda {
 
-/// The facts that the tiles of gradients may rely on.
-template <class Op>
+/// The facts that the tiles of gradients may rely on. F: the scalar that policies run on, tile_format<E>::scalar.
+template <class Op, class F = fast_float>
 struct gradient_facts {
   using is = tile_facts<Op>;                                   ///< facts of the forward pass
   static constexpr int contractions = Op::contractions::size;  ///< of the operator
@@ -22,7 +22,7 @@ struct gradient_facts {
   static constexpr bool fused = is::fused && (!is::is.ground_mass || is::fills);
   /// Logits are slope s + level of one product s, besides.
   static constexpr bool affine = fused && is::affine;
-  using bound = bound_operator<Op, fast_float>;  ///< of a row, with constants
+  using bound = bound_operator<Op, F>;  ///< of a row, with constants
   /// A bound operator is made of numbers, so it can be given tangents without binding again.
   static constexpr bool made_of_numbers = has_logit_members<Op> && has_members<typename Op::normalizer_policy> &&
                                           has_members<typename Op::weight_gate_policy>;
@@ -126,8 +126,8 @@ inline constexpr bool has_parameter_gradients =
 /// Fails to compile, with advice, where the gradients of an operator stay on Thrust.
 template <class Op, class E>
 constexpr bool require_gradient_tiles() {
-  static_assert(storage_only<E>,
-                "attune: cuda: gradients of tiles are of bfloat16 or float16: use thrust_on for float");
+  static_assert(storage_only<E> || std::is_same_v<E, float>,
+                "attune: cuda: gradients of tiles are of float, bfloat16 or float16: use thrust_on");
   static_assert(Op::normalizer_is.family == row_family::masses,
                 "attune: cuda: gradients of tiles need a normalizer of family masses: use thrust_on");
   static_assert(gradient_facts<Op>::affine || gradient_facts<Op>::made_of_numbers,

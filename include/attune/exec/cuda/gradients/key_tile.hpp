@@ -10,7 +10,7 @@
 
 #include <attune/exec/cuda/gradients/config.hpp>
 #include <attune/exec/cuda/gradients/pair_rule.hpp>
-#include <attune/exec/cuda/tile/products.hpp>
+#include <attune/exec/cuda/gradients/products.hpp>
 #include <attune/exec/cuda/tile/tile_rows.hpp>
 
 namespace attune::exec_cuda {
@@ -22,11 +22,12 @@ class key_gradient_tile {
   using of = typename W::template of<T>;
   using A = of<float>;
   using U = of<std::uint32_t>;
-  using memory = key_tile_memory<Op, C>;
+  using memory = key_tile_memory<Op, E, C>;
   using resident = stage<W, C>;
   using streamed = stage<W, streamed_config<C>>;
-  using engine = products<W, E, C>;
-  using facts = gradient_facts<Op>;
+  using engine = gradient_products<W, E, C, typename memory::transposed>;
+  using F = typename tile_format<E>::scalar;
+  using facts = gradient_facts<Op, F>;
   static constexpr bool interval = Op::mask_policy::form == mask_form::interval;
   static constexpr int R = 2 * C::mi, blocks = C::bn / 8, columns = C::width / 8 / C::parts,
                        count = gradient_call<Op, E>::products;
@@ -37,6 +38,7 @@ class key_gradient_tile {
   int warp_;
   block_place block_;
   static constexpr int numbers = gradient_call<Op, E>::key_numbers;
+  typename engine::factors of_key_[count], of_value_;
   A dk_[count][C::mi][columns][4], dv_[C::mi][columns][4], dx_[numbers == 0 ? 1 : numbers][R];
 
  public:
@@ -54,6 +56,9 @@ class key_gradient_tile {
     if (range.from < range.until) fetch(range.from, 0);
     W::commit();
     ATTUNE_UNROLL
+    for (int k = 0; k < facts::is::products; ++k) read_factors(of_key_[k], call_.forward.key[k]);
+    read_factors(of_value_, call_.forward.value);
+    ATTUNE_UNROLL
     for (int k = 0; k < count; ++k)
       each_number<W, C::mi, columns>([&](int i, int d, int e, int l) { W::at(dk_[k][i][d][e], l) = 0.f; });
     each_number<W, C::mi, columns>([&](int i, int d, int e, int l) { W::at(dv_[i][d][e], l) = 0.f; });
@@ -68,7 +73,7 @@ class key_gradient_tile {
       bool const partial = call_.class_of(block_.batch, block_.group, t, block_.tile) == 1;
       W::template wait<0>();
       bool infinite = false;
-      if (partial)
+      if (partial && !engine::split)
         infinite = W::sync_or(any_infinite(slot));
       else
         W::sync();  // this tile is there, and no warp reads the other slot any more
@@ -92,22 +97,47 @@ class key_gradient_tile {
     return int(index_t(block_.group * call_.forward.pack) * x.heads / call_.forward.p.heads);
   }
   /// Copies the keys or values of this tile.
-  ATTUNE_LANE void fetch_keys(int to, operand rows) {
+  ATTUNE_LANE void fetch_keys(int to, operand_of<E> rows) {
     rows.hop = rows.position * resident::each;
-    resident::template keys<C::rows, false>(shared_, to, warp_,
-                                            resident::lane_of(rows.rows(block_.batch, head_of(rows)), rows.chunks),
-                                            rows, block_.tile * C::rows, int(call_.forward.p.keys));
+    auto const copy = [&](int at) {
+      resident::template keys<C::rows, false>(shared_, at, warp_,
+                                              resident::lane_of(rows.rows(block_.batch, head_of(rows)), rows.chunks),
+                                              rows, block_.tile * C::rows, int(call_.forward.p.keys));
+    };
+    copy(to);
+    if constexpr (engine::split) {
+      rows.data += rows.plane;
+      copy(to + memory::transposed::query_plane);
+    }
+  }
+  /// The factors of the keys or values of this tile.
+  ATTUNE_LANE void read_factors(typename engine::factors& to, operand_of<E> const& rows) const {
+    if constexpr (engine::split)
+      engine::set(to, [&](int r, int l) {
+        int const j = key_of(r, l), last = int(call_.forward.p.keys) - 1;
+        return rows.factors_of(block_.batch, head_of(rows))[split_operand::place(j < last ? j : last)];
+      });
   }
   /// Copies tile t of rows.
   ATTUNE_LANE void fetch(int t, int slot) {
-    auto const rows = [&](int to, operand const& from) {
+    auto const rows = [&](int to, operand_of<E> from) {
       streamed::queries(shared_, to, warp_, from, block_.batch, block_.group, call_.forward.pack, t * C::bn,
                         call_.forward.rows);
+      if constexpr (engine::split) {
+        from.data += from.plane;
+        streamed::queries(shared_, to + memory::transposed::key_plane, warp_, from, block_.batch, block_.group,
+                          call_.forward.pack, t * C::bn, call_.forward.rows);
+      }
     };
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k) rows(memory::query(k, slot), call_.forward.query[k]);
     rows(memory::d_out(slot), call_.d_rows);
-    pair_record<Op> const* const first = call_.pairs + call_.pair_number(block_.batch, block_.group, t * C::bn);
+    index_t const number = call_.pair_number(block_.batch, block_.group, t * C::bn);
+    if constexpr (engine::split)
+      streamed::template factors<memory::factor_chunks>(shared_, memory::query_factors(0, slot), warp_, [&](int n) {
+        return call_.row_factors + number * (facts::is::products + 1) + 4 * n;
+      });
+    pair_record<Op> const* const first = call_.pairs + number;
     W::all_warps(warp_, C::warps, [&](int w) {
       constexpr int pieces = C::bn * memory::chunks;
       ATTUNE_ROLLED
@@ -145,12 +175,12 @@ class key_gradient_tile {
   }
   ATTUNE_LANE static float number(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
   /// The numbers that the pairs of a column read.
-  ATTUNE_LANE of<pair_numbers<Op>> column(int slot, int n, int e) const {
-    of<pair_numbers<Op>> to;
+  ATTUNE_LANE of<pair_numbers<Op, F>> column(int slot, int n, int e) const {
+    of<pair_numbers<Op, F>> to;
     U x[4];
     read(x, slot, 0, n, e);
     W::for_lanes([&](int l) {
-      pair_numbers<Op>& c = W::at(to, l);
+      pair_numbers<Op, F>& c = W::at(to, l);
       c.scale = number(W::at(x[0], l)), c.gap = number(W::at(x[1], l));
       c.factor = number(W::at(x[2], l)), c.by_earned = number(W::at(x[3], l));
     });
@@ -159,7 +189,7 @@ class key_gradient_tile {
       read(y, slot, 1, n, e);
       read(z, slot, 2, n, e);
       W::for_lanes([&](int l) {
-        pair_numbers<Op>& c = W::at(to, l);
+        pair_numbers<Op, F>& c = W::at(to, l);
         c.reference = number(W::at(y[2], l)), c.unit = number(W::at(y[3], l));
         c.share = number(W::at(z[0], l)), c.by_ground = number(W::at(z[1], l));
       });
@@ -201,13 +231,13 @@ class key_gradient_tile {
   template <bool Partial>
   ATTUNE_LANE void absorb(int t, int slot, bool infinite) {
     A s[count][C::mi][blocks][4], w[C::mi][blocks][4];  // w: <do, v>, then weights
-    char const none[1] = {};
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
-      engine::template scores<false, (facts::is::products > 1)>(
-          s[k], shared_, own(), memory::key(k), memory::query(k, slot), none, call_.forward.key[k].chunks);
-    engine::template scores<false, (facts::is::products > 1)>(w, shared_, own(), memory::value, memory::d_out(slot),
-                                                              none, call_.forward.value.chunks);
+      engine::template scores<(facts::is::products > 1)>(s[k], shared_, own(), memory::key(k), of_key_[k],
+                                                         memory::query(k, slot), memory::query_factors(k, slot),
+                                                         call_.forward.key[k].chunks);
+    engine::template scores<(facts::is::products > 1)>(w, shared_, own(), memory::value, of_value_, memory::d_out(slot),
+                                                       memory::d_out_factors(slot), call_.forward.value.chunks);
     U seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -223,12 +253,12 @@ class key_gradient_tile {
           int const i = r / 2, at = 2 * (r % 2) + e, j = key_of(r, l);
           bool const visible = !Partial || (W::at(seen[r], l) >> (2 * n + e) & 1u) != 0;
           group_row const here = row_of(t * C::bn + 8 * n + 2 * (l & 3) + e);
-          fast_float x[facts::contractions + 1], u = 0;
+          F x[facts::contractions + 1], u = 0;
           tile_rows<W, Op, E, C>::contract(
               call_.forward, block_.batch, x, [&](int k) { return W::at(s[k][i][n][at], l); }, here, j);
           if constexpr (attune::detail::draws_numbers<Op>)
             u = attune::detail::drawn_number(call_.forward.op, call_.forward.p, block_.batch, here.head, here.query, j);
-          pair_numbers<Op> const& row = W::at(of_column, l);
+          pair_numbers<Op, F> const& row = W::at(of_column, l);
           auto const pulled = pull_pair<Op>(row, x, j, W::at(w[i][n][at], l), u);
           W::at(w[i][n][at], l) = visible ? pulled.weight : 0.f;
           for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto index, auto place) {
@@ -245,20 +275,16 @@ class key_gradient_tile {
         });
       }
     }
-    add<Partial>(dv_, w, seen, memory::d_out(slot), infinite);
+    engine::template add<Partial>(dv_, w, seen, shared_, memory::d_out(slot) + 2 * first_feature(),
+                                  memory::d_out_factors(slot), infinite);
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::is::products; ++k) add<Partial>(dk_[k], s[k], seen, memory::query(k, slot), infinite);
+    for (int k = 0; k < facts::is::products; ++k)
+      engine::template add<Partial>(dk_[k], s[k], seen, shared_, memory::query(k, slot) + 2 * first_feature(),
+                                    memory::query_factors(k, slot), infinite);
   }
   ATTUNE_LANE group_row row_of(int n) const {
     int const rows = call_.forward.rows;
     return {n < rows ? n : rows - 1, block_.group, call_.forward.pack};
-  }
-  template <bool Partial, class Sums, class Weights>
-  ATTUNE_LANE void add(Sums& to, Weights const& by, U const (&seen)[R], int at, bool infinite) {
-    int const from = at + 2 * first_feature();
-    if constexpr (Partial)
-      if (infinite) return engine::add_seen(to, by, seen, shared_, from);
-    engine::add_any_size(to, by, shared_, from);
   }
 
   ATTUNE_LANE void finish() {

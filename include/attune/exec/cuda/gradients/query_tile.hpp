@@ -10,7 +10,7 @@
 
 #include <attune/exec/cuda/gradients/config.hpp>
 #include <attune/exec/cuda/gradients/pair_rule.hpp>
-#include <attune/exec/cuda/tile/products.hpp>
+#include <attune/exec/cuda/gradients/products.hpp>
 #include <attune/exec/cuda/tile/tile_rows.hpp>
 
 namespace attune::exec_cuda {
@@ -25,8 +25,9 @@ class query_gradient_tile {
   using memory = tile_memory<Op, E, C>;
   using own_memory = query_tile_memory<Op, E, C>;
   using staged = stage<W, C>;
-  using engine = products<W, E, C>;
-  using facts = gradient_facts<Op>;
+  using engine = gradient_products<W, E, C, memory>;
+  using F = typename tile_format<E>::scalar;
+  using facts = gradient_facts<Op, F>;
   using tile = tile_rows<W, Op, E, C>;
   using call_type = gradient_call<Op, E>;
   static constexpr int R = tile::R, blocks = C::bn / 8, columns = C::width / 8 / C::parts, count = call_type::products;
@@ -35,7 +36,8 @@ class query_gradient_tile {
   call_type const& call_;
   tile rows_;
   A dq_[count][C::mi][columns][4], sum_[sums + 1][R];  // sums: by members, then by numbers of queries
-  of<pair_numbers<Op>> row_[R];
+  of<pair_numbers<Op, F>> row_[R];
+  typename engine::factors of_query_[count], of_d_out_;
 
  public:
   static constexpr int shared_bytes = own_memory::bytes;
@@ -45,8 +47,7 @@ class query_gradient_tile {
 
   ATTUNE_LANE void run() {
     rows_.fetch_queries();
-    staged::queries(rows_.shared, own_memory::d_out, rows_.warp, call_.d_rows, rows_.block.batch, rows_.block.group,
-                    call_.forward.pack, rows_.block.tile * C::rows, call_.forward.rows);
+    rows_.fetch_own(own_memory::d_out, call_.d_rows);
     rows_.locate();
     tile_plan const plan = rows_.make_plan();
     int const total = plan.partial + plan.full;
@@ -69,9 +70,19 @@ class query_gradient_tile {
     return call_.pairs[call_.pair_number(rows_.block.batch, rows_.block.group, n < last ? n : last)];
   }
   ATTUNE_LANE void start() {
+    if constexpr (engine::split) {
+      ATTUNE_UNROLL
+      for (int k = 0; k < facts::is::products; ++k)
+        engine::set(of_query_[k], [&](int r, int l) {
+          group_row const at = rows_.row_of(r, l);
+          return call_.forward.query[k].factors_of(rows_.block.batch, at.head)[split_operand::place(at.query)];
+        });
+      engine::set(of_d_out_,
+                  [&](int r, int l) { return call_.factor_of_d_out(rows_.block.batch, rows_.row_of(r, l)); });
+    }
     each_row<W, R>([&](int r, int l) {
       pair_record<Op> const& x = record(r, l);
-      pair_numbers<Op>& to = W::at(row_[r], l);
+      pair_numbers<Op, F>& to = W::at(row_[r], l);
       to.scale = x.scale, to.gap = x.gap, to.factor = x.factor, to.by_earned = x.by_earned;
       to.reference = x.reference, to.unit = x.unit, to.share = x.share, to.by_ground = x.by_ground;
       if constexpr (!facts::affine) __builtin_memcpy(static_cast<void*>(&to.f), x.bound, sizeof to.f);
@@ -87,7 +98,7 @@ class query_gradient_tile {
     int const slot = n & 1, t = rows_.template key_tile<!Partial>(plan, n);
     W::template wait<0>();
     bool infinite = false;
-    if constexpr (Partial) {
+    if constexpr (Partial && !engine::split) {
       of<bool> found = W::each_lane([](int) { return false; });
       ATTUNE_UNROLL
       for (int k = 0; k < facts::is::products; ++k) {
@@ -106,13 +117,14 @@ class query_gradient_tile {
   template <bool Partial>
   ATTUNE_LANE void absorb(int t, int slot, bool infinite) {
     A s[count][C::mi][blocks][4], h[C::mi][blocks][4];
-    char const none[1] = {};
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
-      engine::template scores<false, (facts::is::products > 1)>(
-          s[k], rows_.shared, rows_.own(), memory::query(k), memory::key(k, slot), none, call_.forward.key[k].chunks);
-    engine::template scores<false, (facts::is::products > 1)>(h, rows_.shared, rows_.own(), own_memory::d_out,
-                                                              memory::value(slot), none, call_.forward.value.chunks);
+      engine::template scores<(facts::is::products > 1)>(s[k], rows_.shared, rows_.own(), memory::query(k),
+                                                         of_query_[k], memory::key(k, slot),
+                                                         memory::key_factors(k, slot), call_.forward.key[k].chunks);
+    engine::template scores<(facts::is::products > 1)>(h, rows_.shared, rows_.own(), own_memory::d_out, of_d_out_,
+                                                       memory::value(slot), memory::value_factors(slot),
+                                                       call_.forward.value.chunks);
     of<std::uint32_t> seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -121,16 +133,16 @@ class query_gradient_tile {
     each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
       int const r = 2 * i + e / 2, j = t * C::bn + 8 * n + 2 * (l & 3) + e % 2;
       bool const visible = !Partial || (W::at(seen[r], l) >> (2 * n + e % 2) & 1u) != 0;
-      fast_float x[facts::contractions + 1];
+      F x[facts::contractions + 1];
       rows_.contract(x, [&](int k) { return W::at(s[k][i][n][e], l); }, r, j, l);
-      fast_float u = 0;
+      F u = 0;
       if constexpr (attune::detail::draws_numbers<Op>) {
         group_row const at = rows_.row_of(r, l);
         u = attune::detail::drawn_number(call_.forward.op, call_.forward.p, rows_.block.batch, at.head, at.query, j);
       }
-      auto const pulled =
-          pull_pair<Op, Members>(W::at(row_[r], l), x, j, W::at(h[i][n][e], l), u,
-                                 [&](int m, fast_float by) { W::at(sum_[m][r], l) += visible ? float(by) : 0.f; });
+      auto const pulled = pull_pair<Op, Members>(W::at(row_[r], l), x, j, W::at(h[i][n][e], l), u, [&](int m, F by) {
+        W::at(sum_[m][r], l) += visible ? float(by) : 0.f;
+      });
       for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto number, auto place) {
         using chosen = decltype(contraction);
         constexpr int c = decltype(number)::value, k = decltype(place)::value;
@@ -150,14 +162,9 @@ class query_gradient_tile {
       });
     });
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::is::products; ++k) {
-      if constexpr (Partial)
-        if (infinite) {
-          engine::add_seen(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot) + 2 * first_feature());
-          continue;
-        }
-      engine::add_any_size(dq_[k], s[k], rows_.shared, memory::key(k, slot) + 2 * first_feature());
-    }
+    for (int k = 0; k < facts::is::products; ++k)
+      engine::template add<Partial>(dq_[k], s[k], seen, rows_.shared, memory::key(k, slot) + 2 * first_feature(),
+                                    memory::key_factors(k, slot), infinite);
   }
 
   ATTUNE_LANE void finish() {

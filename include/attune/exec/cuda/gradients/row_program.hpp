@@ -34,6 +34,7 @@ struct row_slopes_program {
     __builtin_memcpy(to.bound, &mine.bound, sizeof mine.bound);
     to.gap = -attune::detail::limits<float>::infinity;
     to.reference = mine.reference;
+    if constexpr (tile_format<E>::split) write_factors(task, b, at, exists);
     if (!exists) return;
     to.first = mine.first;
     to.last = mine.last;
@@ -41,6 +42,14 @@ struct row_slopes_program {
   }
 
  private:
+  ATTUNE_HD void write_factors(index_t task, index_t b, group_row const& at, bool exists) const {
+    constexpr int products = facts::is::products;
+    index_t const n = task % c.rows_each;
+    float* const to = c.row_factors + (task - n) * (products + 1) + split_operand::place(n);
+    for (int k = 0; k < products; ++k)
+      to[k * c.rows_each] = exists ? c.forward.query[k].factors_of(b, at.head)[split_operand::place(at.query)] : 1.f;
+    to[products * c.rows_each] = exists ? c.factor_of_d_out(b, at) : 1.f;
+  }
   ATTUNE_HD void slopes(pair_record<Op>& to, row_record<Op> const& mine, index_t b, group_row const& at) const {
     constexpr int parameters = parameter_count<Op>;
     using D = dual<float, 2 + parameters>;  // earned and ground mass, parameters

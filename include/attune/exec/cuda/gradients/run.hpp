@@ -37,6 +37,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       : base(runner, from, op, in, outputs<Op, E>{.out = tensor<E>()}, p), to_(to),
         g_{c_, d.out, d.lse, d.ground_weight} {
     g_.saved = saved;
+    this->unit_of_values_ = 1;  // values are multiplied, and never added
   }
 
   void operator()() {
@@ -116,6 +117,9 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     g_.row_tiles = (c_.rows + Keys::bn - 1) / Keys::bn;
     g_.key_tiles = int((c_.p.keys + Keys::rows - 1) / Keys::rows);
     g_.pairs = memory_.template take<pair_record<Op>>(groups * g_.row_tiles * g_.rows_each);
+    if constexpr (tile_format<E>::split)
+      g_.row_factors =
+          memory_.template take<float>(groups * g_.row_tiles * g_.rows_each * (tile_facts<Op>::products + 1));
     g_.ranges = memory_.template take<row_range>(groups * g_.key_tiles);
     constexpr bool interval = Op::mask_policy::form == mask_form::interval;
     if constexpr (interval)

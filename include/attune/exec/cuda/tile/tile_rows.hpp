@@ -93,15 +93,15 @@ class tile_rows {
   /// Copies the rows of this tile.
   ATTUNE_LANE void fetch_queries() {
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k) {
-      operand_of<E> from = call.query[k];
-      staged::queries(shared, memory::query(k), warp, from, block.batch, block.group, call.pack, block.tile * C::rows,
-                      call.rows);
-      if constexpr (format::split) {
-        from.data += from.plane;
-        staged::queries(shared, memory::query(k) + memory::query_plane, warp, from, block.batch, block.group, call.pack,
-                        block.tile * C::rows, call.rows);
-      }
+    for (int k = 0; k < facts::products; ++k) fetch_own(memory::query(k), call.query[k]);
+  }
+  /// Copies the rows of this tile from an operand with the positions and heads of queries.
+  ATTUNE_LANE void fetch_own(int to, operand_of<E> from) {
+    staged::queries(shared, to, warp, from, block.batch, block.group, call.pack, block.tile * C::rows, call.rows);
+    if constexpr (format::split) {
+      from.data += from.plane;
+      staged::queries(shared, to + memory::query_plane, warp, from, block.batch, block.group, call.pack,
+                      block.tile * C::rows, call.rows);
     }
   }
   /// The tiles of keys of this tile of rows. Of an interval mask, every warp finds them for itself.

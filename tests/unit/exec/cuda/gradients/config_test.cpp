@@ -24,7 +24,7 @@ bool fits() {
   using configs = gradient_configs<Op, E, Width>;
   CAPTURE(Width);
   CHECK(query_tile_memory<Op, E, typename configs::queries>::bytes <= large_memory);
-  CHECK(key_tile_memory<Op, typename configs::keys>::bytes <= large_memory);
+  CHECK(key_tile_memory<Op, E, typename configs::keys>::bytes <= large_memory);
   return configs::queries::warps >= 4 && configs::keys::warps >= 4;
 }
 /// Rounds of shared memory above the fewest that loads and copies need, in a call.

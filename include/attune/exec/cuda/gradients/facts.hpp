@@ -59,8 +59,9 @@ template <contraction::Plain C>
   requires(C::x::side == operand_side::table)
 inline constexpr bool is_distance_table<C> = C::x::place == contraction::table_place::of_distance;
 
-/// Whether tiles sum the gradients by a contraction over keys (query), over rows (key), or keep each (pair): those of
-/// numbers per query, key or pair, of tables of distances, and, on both sides, of distances and scalar differences.
+/// Whether tiles sum the gradients by a contraction over keys (query), over rows (key), or keep each (pair). The
+/// contraction is a number per query, key or pair, a table of distances, or, on both sides, a distance or a scalar
+/// difference.
 template <operand_side Side, class C>
 inline constexpr bool is_number_of =
     Side == operand_side::pair ? is_distance_table<C>

@@ -48,6 +48,21 @@ TEST_CASE("gradients of tiles: causal, with rows that see no key, in both types 
   CHECK(gradients_of<bfloat16, 128>(op, {.queries = 140, .width = 128, .value_width = 72, .offset = 9}) == "");
   CHECK(gradients_of<float16, 128>(op, {.heads = 2, .width = 104, .value_width = 128, .offset = 60}) == "");
 }
+TEST_CASE("gradients of tiles: fp16, with cotangents and logits of any size") {
+  auto const op = softmax_attention(mask::causal{});
+  for (int const binade : {-26, -14, 0, 12}) {
+    gradient_problem<std::remove_const_t<decltype(op)>, float16> p(op, {.queries = 40, .keys = 90, .offset = 60});
+    for (float16& x : p.numbers(field::q)) x = float16(8 * float(x));
+    for (float16& x : p.by_out()) x = float16(std::ldexp(float(x), binade));
+    INFO("2^", binade);
+    CHECK(p.beyond_bound(p.on_host<exec_cuda::widths<128>>()) == "");
+  }
+}
+TEST_CASE("gradients of tiles: rows with gaps, rows that tiles cannot copy, and heads that lie together") {
+  auto const op = softmax_attention(mask::causal{});
+  for (rows_in_memory const rows : {rows_in_memory::apart, rows_in_memory::odd, rows_in_memory::heads_together})
+    CHECK(gradients_of<bfloat16, 64>(op, {.heads = 2, .queries = 30, .keys = 70, .rows = rows}) == "");
+}
 TEST_CASE("gradients of tiles: a negative scale and scales of heads") {
   std::vector<float> const scales{-0.2f, 0.f, 0.3f, 0.05f};
   auto const op =

@@ -123,6 +123,7 @@ class gradient_problem {
                                       .value_width = n_.value_width,
                                       .gate_width = n_.gate_width});
   }
+  Op const& op() const { return op_; }
   shape rows(index_t width) const { return {n_.batch, n_.heads, n_.queries, width}; }
   /// Makes row `n` of a field NaN in every head.
   void spoil(field f, index_t n) {
@@ -187,8 +188,9 @@ class gradient_problem {
     });
   }
 
-  /// Where gradients leave `loose` times their bound or are NaN where the reference is not; "" nowhere.
-  std::string beyond_bound(arrays const& got, double loose = 1) {
+  /// visit(inputs, cotangents) of the same numbers in double.
+  template <class Visit>
+  auto in_double(Visit const& visit) {
     std::array<std::vector<double>, field_count> wide;
     auto const widened = [&](std::vector<E> const& x, std::vector<double>& to) {
       for (E const y : x) to.push_back(double(float(y)));
@@ -201,10 +203,16 @@ class gradient_problem {
         n_.offset);
     std::vector<double> out, lse(by_lse_.begin(), by_lse_.end()), ground(by_ground_.begin(), by_ground_.end());
     widened(by_out_, out);
-    auto const d = cotangents_of<any_tensor>(tensor<double const>(out, rows(n_.value_width)),
-                                             tensor<double const>(lse, rows(1)), tensor<double const>(ground, rows(1)));
-    auto const bound = certify::gradient_error_bound(
-        op_, exact, d, std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16);
+    return visit(exact,
+                 cotangents_of<any_tensor>(tensor<double const>(out, rows(n_.value_width)),
+                                           tensor<double const>(lse, rows(1)), tensor<double const>(ground, rows(1))));
+  }
+  /// Where gradients leave `loose` times their bound or are NaN where the reference is not; "" nowhere.
+  std::string beyond_bound(arrays const& got, double loose = 1) {
+    auto const bound = in_double([&](auto const& in, auto const& d) {
+      return certify::gradient_error_bound(
+          op_, in, d, std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16);
+    });
     std::string wrong;
     for (std::size_t f = 0; f < got.size(); ++f)
       for (std::size_t k = 0; k < got[f].size(); ++k) {
@@ -214,8 +222,9 @@ class gradient_problem {
         ++compared;
         if (!right_nan && std::isfinite(right.bound) && std::fabs(x - right.value) > worst * right.bound)
           worst = std::fabs(x - right.value) / right.bound;
-        if (wrong.empty() &&
-            (std::isnan(x) != right_nan || (!right_nan && !(std::fabs(x - right.value) <= loose * right.bound))))
+        bool const right_x =
+            right_nan ? std::isnan(x) : x == right.value || std::fabs(x - right.value) <= loose * right.bound;
+        if (wrong.empty() && !right_x)
           wrong =
               attune::detail::text(name_of(field(f)), " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
       }

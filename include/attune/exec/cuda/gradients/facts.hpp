@@ -91,16 +91,28 @@ constexpr bool has_gradient(field f) {
   return f == field::v || (all::pulled(f) > 0 && all::pulled(f) == all::all(f));
 }
 
+/// The reason why tiles do not have the gradients of an operator.
+enum class gradient_refusal { none, number_type, family, gates, policies };
+template <class Op, class E>
+constexpr gradient_refusal refusal_of_gradients() {
+  if (!storage_only<E>) return gradient_refusal::number_type;
+  if (Op::normalizer_is.family != row_family::masses) return gradient_refusal::family;
+  if (Op::has_weight_gate || Op::has_value_gate || Op::has_output_gate) return gradient_refusal::gates;
+  if constexpr (Op::normalizer_is.family == row_family::masses)
+    if (!gradient_facts<Op>::affine && !gradient_facts<Op>::made_of_numbers) return gradient_refusal::policies;
+  return gradient_refusal::none;
+}
 /// Fails to compile, with advice, where the gradients of an operator stay on Thrust.
 template <class Op, class E>
 constexpr bool require_gradient_tiles() {
-  static_assert(storage_only<E>,
+  constexpr gradient_refusal is = refusal_of_gradients<Op, E>();
+  static_assert(is != gradient_refusal::number_type,
                 "attune: cuda: gradients of tiles are of bfloat16 or float16: use thrust_on for float");
-  static_assert(Op::normalizer_is.family == row_family::masses,
+  static_assert(is != gradient_refusal::family,
                 "attune: cuda: gradients of tiles need a normalizer of family masses: use thrust_on");
-  static_assert(!Op::has_weight_gate && !Op::has_value_gate && !Op::has_output_gate,
+  static_assert(is != gradient_refusal::gates,
                 "attune: cuda: gradients of tiles have no weight, value or output gate yet: use thrust_on");
-  static_assert(gradient_facts<Op>::affine || gradient_facts<Op>::made_of_numbers,
+  static_assert(is != gradient_refusal::policies,
                 "attune: cuda: gradients of tiles need policies whose bind(row) returns numbers of the row's type and "
                 "nothing else: use thrust_on");
   return true;

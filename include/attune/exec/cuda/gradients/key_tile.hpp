@@ -65,7 +65,8 @@ class key_gradient_tile {
       int next = t + 1;
       ATTUNE_ROLLED
       while (next < range.until && call_.class_of(block_.batch, block_.group, next, block_.tile) == 0) ++next;
-      bool const partial = call_.class_of(block_.batch, block_.group, t, block_.tile) == 1;
+      bool const partial = call_.class_of(block_.batch, block_.group, t, block_.tile) == 1 ||
+                           call_.infinite_rows[block_.batch * call_.row_tiles + t] != 0;
       W::template wait<0>();
       bool infinite = false;
       if (partial)
@@ -249,7 +250,7 @@ class key_gradient_tile {
   template <bool Partial, class Sums, class Weights>
   ATTUNE_LANE void add(Sums& to, Weights const& by, U const (&seen)[R], int from, bool infinite) {
     if constexpr (Partial)
-      if (infinite) return engine::add_seen(to, by, seen, shared_, from);
+      if (infinite) return engine::template add_seen<true>(to, by, seen, shared_, from);
     engine::add_any_size(to, by, shared_, from);
   }
 

@@ -129,6 +129,8 @@ struct gradient_call {
   tile_hull* hulls = nullptr;        ///< B, groups, row tiles; of interval masks
   int* classes = nullptr;            ///< B, groups, row tiles, key tiles; of other masks
   row_range* ranges = nullptr;       ///< B, groups, key tiles
+  int* infinite_keys = nullptr;      ///< B, tiles of keys that tiles of queries stream: 1 if one has an infinity
+  int* infinite_rows = nullptr;      ///< B, row tiles: the same of the queries that tiles of keys stream
   row_target<E> by_query[products] = {}, by_key[products] = {}, by_value = {};  ///< by operands of products, and by v
   row_target<E> by_key_number[key_numbers + 1] = {}, by_query_number[query_numbers + 1] = {};  ///< by numbers
   pair_target<E> by_pair[pair_numbers + 1] = {};                                               ///< by numbers of pairs

@@ -124,14 +124,25 @@ template <class Op>
 inline constexpr bool has_parameter_gradients =
     parameter_count<Op> > 0 && attune::detail::count_of<typename Op::value_gate_policy>::parameters == 0;
 
+/// The reason why tiles do not have the gradients of an operator.
+enum class gradient_refusal { none, number_type, family, policies };
+template <class Op, class E>
+constexpr gradient_refusal refusal_of_gradients() {
+  if (!storage_only<E> && !std::is_same_v<E, float>) return gradient_refusal::number_type;
+  if (Op::normalizer_is.family != row_family::masses) return gradient_refusal::family;
+  if constexpr (Op::normalizer_is.family == row_family::masses)
+    if (!gradient_facts<Op>::affine && !gradient_facts<Op>::made_of_numbers) return gradient_refusal::policies;
+  return gradient_refusal::none;
+}
 /// Fails to compile, with advice, where the gradients of an operator stay on Thrust.
 template <class Op, class E>
 constexpr bool require_gradient_tiles() {
-  static_assert(storage_only<E> || std::is_same_v<E, float>,
+  constexpr gradient_refusal is = refusal_of_gradients<Op, E>();
+  static_assert(is != gradient_refusal::number_type,
                 "attune: cuda: gradients of tiles are of float, bfloat16 or float16: use thrust_on");
-  static_assert(Op::normalizer_is.family == row_family::masses,
+  static_assert(is != gradient_refusal::family,
                 "attune: cuda: gradients of tiles need a normalizer of family masses: use thrust_on");
-  static_assert(gradient_facts<Op>::affine || gradient_facts<Op>::made_of_numbers,
+  static_assert(is != gradient_refusal::policies,
                 "attune: cuda: gradients of tiles need policies whose bind(row) returns numbers of the row's type and "
                 "nothing else: use thrust_on");
   return true;

@@ -70,7 +70,8 @@ class key_gradient_tile {
       int next = t + 1;
       ATTUNE_ROLLED
       while (next < range.until && call_.class_of(block_.batch, block_.group, next, block_.tile) == 0) ++next;
-      bool const partial = call_.class_of(block_.batch, block_.group, t, block_.tile) == 1;
+      bool const partial = call_.class_of(block_.batch, block_.group, t, block_.tile) == 1 ||
+                           call_.infinite_rows[block_.batch * call_.row_tiles + t] != 0;
       W::template wait<0>();
       bool infinite = false;
       if (partial && !engine::split)

@@ -61,7 +61,7 @@ struct gradient_products {
       }
     } else {
       if constexpr (Partial)
-        if (infinite) return plain::add_seen(o, w, seen, sm, streamed);
+        if (infinite) return plain::template add_seen<true>(o, w, seen, sm, streamed);
       plain::add_any_size(o, w, sm, streamed);
     }
   }

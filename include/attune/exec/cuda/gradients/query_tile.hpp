@@ -54,11 +54,13 @@ class query_gradient_tile {
     if (total > 0) rows_.template fetch<false>(rows_.template key_tile<false>(plan, 0), 0);
     W::commit();
     start();
-    int n = 0;
     ATTUNE_ROLLED
-    for (; n < plan.partial; ++n) step<true>(plan, n, total);
-    ATTUNE_ROLLED
-    for (; n < total; ++n) step<false>(plan, n, total);
+    for (int n = 0; n < total; ++n) {
+      if (n < plan.partial || call_.infinite_keys[rows_.block.batch * call_.forward.key_tiles + number(plan, n)] != 0)
+        step<true>(plan, n, total);
+      else
+        step<false>(plan, n, total);
+    }
     finish();
   }
 
@@ -93,9 +95,11 @@ class query_gradient_tile {
     ATTUNE_UNROLL
     for (int k = 0; k < sums; ++k) each_row<W, R>([&](int r, int l) { W::at(sum_[k][r], l) = 0.f; });
   }
+  /// The number of a tile of keys, partial or full.
+  ATTUNE_LANE int number(tile_plan const& plan, int n) const { return rows_.template key_tile<false>(plan, n); }
   template <bool Partial>
   ATTUNE_LANE void step(tile_plan const& plan, int n, int total) {
-    int const slot = n & 1, t = rows_.template key_tile<!Partial>(plan, n);
+    int const slot = n & 1, t = number(plan, n);
     W::template wait<0>();
     bool infinite = false;
     if constexpr (Partial && !engine::split) {
@@ -109,7 +113,7 @@ class query_gradient_tile {
     } else {
       W::sync();  // this tile is there, and no warp reads the other slot any more
     }
-    if (n + 1 < total) rows_.template fetch<!Partial>(rows_.template key_tile<!Partial>(plan, n + 1), slot ^ 1);
+    if (n + 1 < total) rows_.template fetch<!Partial>(number(plan, n + 1), slot ^ 1);
     W::commit();
     absorb<Partial>(t, slot, infinite);
   }

@@ -138,6 +138,21 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       run(classify_program<Op, E>{transposed, g_.rows_each, g_.keys_each});
     }
     run(row_range_program<Op, E>{g_});
+    mark_infinities();
+  }
+
+  void mark_infinities() {
+    index_t const batch = c_.p.batch;
+    int* const keys = g_.infinite_keys = memory_.template take<int>(batch * c_.key_tiles);
+    int* const rows = g_.infinite_rows = memory_.template take<int>(batch * g_.row_tiles);
+    if (!counting_) {
+      runner_.clear(keys, std::size_t(batch * c_.key_tiles) * sizeof(int));
+      runner_.clear(rows, std::size_t(batch * g_.row_tiles) * sizeof(int));
+    }
+    for (int k = 0; k < products; ++k) {
+      run(infinite_tiles_program<E>{c_.key[k], batch, c_.p.keys, 1, Queries::bn, c_.key_tiles, keys});
+      run(infinite_tiles_program<E>{c_.query[k], batch, c_.p.queries, c_.pack, Keys::bn, g_.row_tiles, rows});
+    }
   }
 
   /// Where tiles write: to the gradient itself if one operand alone adds to it, else to parts, which are summed.

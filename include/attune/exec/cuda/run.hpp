@@ -109,7 +109,9 @@ class forward_run {
       if (counting_) continue;
       runner_.tasks(e.size(), average_program{x, to});
       if (to == nullptr) continue;
+      int const number = x.number();
       x = parameter(tensor<double const>(to, e));
+      x.number(number);
     }
     if constexpr (Op::uses(field::v0))
       if (c_.in.v0.data() == &attune::detail::zero<E>) {
@@ -131,7 +133,7 @@ class forward_run {
             s.head * size,
             s.position * size,
             int(x.extents().head),
-            int(x.extents().feature / 8),
+            x.data() == nullptr ? 0 : int(x.extents().feature / 8),  // without positions there may be no memory
             s.position * size * together};
   }
   /// `unit`: split rows get their factors times this.

@@ -23,6 +23,7 @@ namespace attune::test {
 struct gradient_extents {
   index_t batch = 1, heads = 1, key_heads = 1, value_heads = 1, queries = 70, keys = 150, width = 64, value_width = 64;
   std::optional<index_t> offset = {};  ///< of the queries
+  shape pairs = {0, 0, 0, 0};          ///< of inputs with a number for each pair; 0: as many as there are
 };
 
 /// A call with random numbers of E, what its forward pass saved, and its gradients.
@@ -49,12 +50,16 @@ class gradient_problem {
   shape extents(field f) const {
     switch (side_of(f)) {
       case input_side::key:
-        return f == field::v ? shape{n_.batch, n_.value_heads, n_.keys, n_.value_width}
-                             : shape{n_.batch, n_.key_heads, n_.keys, f == field::key_bias ? 1 : n_.width};
+        return f == field::v || f == field::value_gate
+                   ? shape{n_.batch, n_.value_heads, n_.keys, n_.value_width}
+                   : shape{n_.batch, n_.key_heads, n_.keys, f == field::key_bias ? 1 : n_.width};
       case input_side::ground:
         return {1, n_.heads, 1, n_.value_width};
+      case input_side::pair:
+        return {n_.pairs.batch != 0 ? n_.pairs.batch : n_.batch, n_.pairs.head != 0 ? n_.pairs.head : n_.heads,
+                n_.pairs.position != 0 ? n_.pairs.position : n_.queries, n_.keys};
       default:
-        return {n_.batch, n_.heads, n_.queries, n_.width};
+        return {n_.batch, n_.heads, n_.queries, f == field::output_gate ? n_.value_width : n_.width};
     }
   }
   shape rows(index_t width) const { return {n_.batch, n_.heads, n_.queries, width}; }
@@ -86,8 +91,10 @@ class gradient_problem {
     return to;
   }
 
-  using arrays = std::array<std::vector<E>, field_count>;
-  /// The gradients of the fields that tiles have, which call(inputs, cotangents, to) writes.
+  struct arrays : std::array<std::vector<E>, field_count> {
+    std::vector<std::vector<float>> parameters, tables;
+  };
+  /// The gradients that tiles have, which call(inputs, cotangents, to) writes.
   template <class Call>
   arrays gradients(Call const& call) {
     arrays all;
@@ -99,6 +106,17 @@ class gradient_problem {
           to.of(F) = tensor<E>(all[std::size_t(F)].data(), extents(F));
         }
     });
+    auto const named = [](auto const& list, std::vector<std::vector<float>>& numbers, auto& views) {
+      numbers.resize(list.size());
+      for (std::size_t n = 0; n < list.size(); ++n) {
+        shape const e = list[n].at->extents();
+        numbers[n].assign(std::size_t(e.size()), std::numeric_limits<float>::quiet_NaN());
+        views[n] = tensor<float>(numbers[n].data(), e);
+      }
+    };
+    if constexpr (exec_cuda::has_parameter_gradients<Op>) named(listed_parameters(op_), all.parameters, to.parameters);
+    if constexpr (table_count<Op> != 0)
+      if (with_tables) named(listed_tables(op_), all.tables, to.tables);
     call(in(), by(), to);
     return all;
   }
@@ -130,6 +148,18 @@ class gradient_problem {
     auto const bound = certify::gradient_error_bound(
         op_, exact, d, std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16);
     std::string wrong;
+    auto const named = [&](auto const& numbers, auto const& bounds) {
+      for (std::size_t n = 0; n < numbers.size(); ++n)
+        for (std::size_t k = 0; k < numbers[n].size() && wrong.empty(); ++k) {
+          auto const& right = bounds[n].numbers[k];
+          double const x = numbers[n][k];
+          ++compared;
+          if (std::isnan(x) != std::isnan(right.value) || std::fabs(x - right.value) > loose * right.bound)
+            wrong = attune::detail::text(bounds[n].path, " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
+        }
+    };
+    named(got.parameters, bound.parameters);
+    named(got.tables, bound.tables);
     for (std::size_t f = 0; f < got.size(); ++f)
       for (std::size_t k = 0; k < got[f].size() && wrong.empty(); ++k) {
         auto const& right = bound.fields[f][k];
@@ -143,6 +173,7 @@ class gradient_problem {
     return wrong;
   }
   long compared = 0;
+  bool with_tables = false;  ///< the gradients by all tables, too
 
  private:
   E draw() { return E(normal_(random_)); }
@@ -158,8 +189,9 @@ class gradient_problem {
 
 /// The gradients of a call against their bound; "" if they keep it. loose: for operands that are rounded once more.
 template <class E, int Width, class Op>
-std::string gradients_of(Op const& op, gradient_extents n, double loose = 1) {
+std::string gradients_of(Op const& op, gradient_extents n, double loose = 1, bool with_tables = false) {
   gradient_problem<Op, E> p(op, n);
+  p.with_tables = with_tables;
   std::string const wrong = p.beyond_bound(p.template on_host<exec_cuda::widths<Width>>(), loose);
   return p.compared == 0 ? "nothing was compared" : wrong;
 }
@@ -170,7 +202,7 @@ bool same_bits(Arrays const& a, Arrays const& b) {
   for (std::size_t f = 0; f < a.size(); ++f)
     if (a[f].size() != b[f].size() || (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), 2 * a[f].size()) != 0))
       return false;
-  return true;
+  return a.parameters == b.parameters && a.tables == b.tables;
 }
 
 }  // namespace attune::test

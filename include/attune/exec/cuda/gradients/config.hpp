@@ -22,7 +22,7 @@ struct key_tile_memory {
   static constexpr int products = tile_facts<Op>::products, row = 2 * C::width;
   static constexpr int key_plane = C::rows * row, row_plane = C::bn * row;
   static constexpr int record_plane = C::bn * 16, chunks = pair_record<Op>::chunks,
-                       record_bytes = chunks * record_plane;
+                       record_bytes = (chunks * record_plane + 511) / 512 * 512;  // a warp copies 512 bytes
   ATTUNE_HD static constexpr int key(int k) { return k * key_plane; }
   static constexpr int value = products * key_plane;
   ATTUNE_HD static constexpr int query(int k, int slot) { return value + key_plane + (2 * k + slot) * row_plane; }
@@ -31,25 +31,34 @@ struct key_tile_memory {
   static constexpr int bytes = value + key_plane + (products + 1) * 2 * row_plane + 2 * record_bytes;
 };
 
-/// The extents for an operator and a width: as many warps as shared memory has room for.
+/// The extents for an operator and a width: as many warps as shared memory has room for. Sums take Width / 2 registers
+/// each. Where they would take more than 192, two warps share rows: both compute the scores, and each has half of the
+/// features. With 256 features, tiles of keys compute 6 products for 4 of one product, and 9 for 6 of two.
 template <class Op, class E, int Width>
-struct gradient_configs {
-  static_assert(Width <= 128, "attune: cuda: gradients of tiles have at most 128 features: use thrust_on");
+struct large_gradient_configs {
+  static_assert(Width <= 256, "attune: cuda: gradients of tiles have at most 256 features: use thrust_on");
   static constexpr int products = tile_facts<Op>::products;
   static constexpr int most = 160 * 1024;  // an sm_80 has 163 KiB
-  static constexpr int streamed = products > 1 ? 32 : 64;
+  static constexpr int parts_for(int sums) { return sums * Width / 2 > 192 ? 2 : 1; }
+  /// Streamed rows or keys. Scores and their gradients take registers too.
+  static constexpr int streamed_for(int sums) {
+    int const registers = sums * Width / 2 / parts_for(sums);
+    return products > 1 ? (registers > 128 || Width > 128 ? 16 : 32) : Width > 128 ? 32 : 64;
+  }
   template <int Warps>
   static constexpr auto of_queries() {
-    using C = tile_config<Width, streamed, 1, Warps>;
-    if constexpr (Warps == 1 || query_tile_memory<Op, E, C>::bytes <= most)
+    constexpr int parts = parts_for(products);
+    using C = tile_config<Width, streamed_for(products), 1, Warps, parts>;
+    if constexpr (Warps == parts || query_tile_memory<Op, E, C>::bytes <= most)
       return C{};
     else
       return of_queries<Warps / 2>();
   }
   template <int Warps>
   static constexpr auto of_keys() {
-    using C = tile_config<Width, streamed, 1, Warps>;
-    if constexpr (Warps == 1 || key_tile_memory<Op, C>::bytes <= most)
+    constexpr int parts = parts_for(products + 1);
+    using C = tile_config<Width, streamed_for(products + 1), 1, Warps, parts>;
+    if constexpr (Warps == parts || key_tile_memory<Op, C>::bytes <= most)
       return C{};
     else
       return of_keys<Warps / 2>();
@@ -58,10 +67,52 @@ struct gradient_configs {
   using keys = decltype(of_keys<8>());        ///< of tiles of keys, which stream rows
 };
 
+/// The memory of blocks, by their extents.
+template <class Op, class E>
+struct query_gradient_memory {
+  template <class C>
+  using of = query_tile_memory<Op, E, C>;
+};
+template <class Op, class E>
+struct key_gradient_memory {
+  template <class C>
+  using of = key_tile_memory<Op, C>;
+};
+/// The extents in at most Memory bytes, if that is possible: see config_of.
+template <class Op, class E, int Width, int Memory = large_memory>
+struct gradient_configs {
+  using large = large_gradient_configs<Op, E, Width>;
+  using queries = typename fitted_config<query_gradient_memory<Op, E>, typename large::queries, Memory>::type;
+  using keys = typename fitted_config<key_gradient_memory<Op, E>, typename large::keys, Memory>::type;
+};
+/// Throws attune::error if the tiles take more than the `has` bytes that a block of the device may have.
+template <class Op, class E, class Queries, class Keys>
+void require_gradient_memory(int has) {
+  using small = gradient_configs<Op, E, Keys::width, small_memory>;
+  constexpr auto bytes = []<class Q, class K>(Q, K) {
+    constexpr int of_queries = query_gradient_memory<Op, E>::template of<Q>::bytes,
+                  of_keys = key_gradient_memory<Op, E>::template of<K>::bytes;
+    return of_queries > of_keys ? of_queries : of_keys;
+  };
+  require_shared_memory("vjp", has, bytes(Queries{}, Keys{}), bytes(typename small::queries{}, typename small::keys{}),
+                        Keys::width, tile_facts<Op>::products);
+}
+
 /// The extents of a tile of keys for copies of what it streams.
 template <class C>
 struct streamed_config {
   static constexpr int width = C::width, bn = C::bn, mi = C::mi, warps = C::warps, rows = C::bn, threads = C::threads;
+};
+
+/// The extents of a tile of keys for the rows that a warp absorbs at once. Their scores need registers besides the sums:
+/// nvcc 13.0 spills where both take more than 176, or as little more as 16 rows can.
+template <class Op, class C>
+struct absorbed_config : C {
+  static constexpr int sums = tile_facts<Op>::products + 1;
+  static constexpr int rows_for(int n) {
+    return n > 16 && sums * (C::width / C::parts + n) / 2 > 176 ? rows_for(n / 2) : n;
+  }
+  static constexpr int bn = rows_for(C::bn);
 };
 
 }  // namespace attune::exec_cuda

@@ -22,47 +22,58 @@ struct gradient_facts {
   static constexpr bool fused = is::fused && (!is::is.ground_mass || is::fills);
   /// Logits are slope s + level of one product s, besides.
   static constexpr bool affine = fused && is::affine;
-  /// A number whose directions are the contractions of a pair.
-  using moving = dual<fast_float, contractions == 0 ? 1 : contractions>;
-  using bound = bound_operator<Op, fast_float>;     ///< of a row, with constants
-  using moving_bound = bound_operator<Op, moving>;  ///< of a row, with numbers that move
-  /// A bound operator is made of numbers, so it can be given tangents of 0 without binding again.
-  static constexpr bool made_of_numbers = has_logit_members<Op> && has_members<typename Op::normalizer_policy>;
-
-  /// The bound operator, with constants that are dual numbers.
-  ATTUNE_HD ATTUNE_INLINE static moving_bound with_directions(bound const& f) {
-    return {still_members<moving, typename Op::kernel_policy>(f.kernel),
-            still_members<moving, typename Op::length_scale_policy>(f.length_scale),
-            still_members<moving, typename Op::gate_policy>(f.gate),
-            still_members<moving, typename Op::normalizer_policy>(f.normalizer),
-            {},
-            {},
-            moving(f.logit_shift),
-            {}};
-  }
+  using bound = bound_operator<Op, fast_float>;  ///< of a row, with constants
+  /// A bound operator is made of numbers, so it can be given tangents without binding again.
+  static constexpr bool made_of_numbers = has_logit_members<Op> && has_members<typename Op::normalizer_policy> &&
+                                          has_members<typename Op::weight_gate_policy>;
 };
 
-/// A number per key that is read as it is. Its gradient is a sum over rows.
-template <class C>
-inline constexpr bool is_key_number = false;
-template <contraction::Plain C>
-inline constexpr bool is_key_number<C> = C::x::side == contraction::operand_side::key;
-template <class>
-inline constexpr int key_numbers_in = 0;
-template <class... C>
-inline constexpr int key_numbers_in<contraction::list<C...>> = (0 + ... + int(is_key_number<C>));
-/// How many of the first N contractions are numbers per key.
-template <int N, class... C>
-ATTUNE_HD constexpr int key_numbers_before(contraction::list<C...>) {
-  constexpr bool number[] = {is_key_number<C>..., false};
+/// The numbers that a tile of queries sums over the keys of a row, from which the gradients by parameters follow once
+/// per row: by the members of bound policies, or by slope and level of affine logits.
+template <class Op>
+struct member_sums {
+  using facts = gradient_facts<Op>;
+  static constexpr int logit = [] {
+    if constexpr (facts::affine)
+      return 2;
+    else
+      return logit_member_count<Op>;
+  }();  ///< gradients by what makes a logit
+  /// Gradients by the normalizer. Of masses e^(a - m): by the level of the ground, if it has one.
+  static constexpr int normalizer = [] {
+    if constexpr (facts::fused)
+      return facts::is::is.ground_mass ? 1 : 0;
+    else
+      return member_count<typename Op::normalizer_policy>;
+  }();
+  static constexpr int weight_gate = member_count<typename Op::weight_gate_policy>;  ///< gradients by the weight gate
+  static constexpr int size = logit + normalizer + weight_gate;
+};
+
+using contraction::operand_side;
+
+/// A number per key, query or pair that is read as it is. Its gradient is a sum over rows, over keys, or no sum.
+template <operand_side Side, class C>
+inline constexpr bool is_number_of = false;
+template <operand_side Side, contraction::Plain C>
+inline constexpr bool is_number_of<Side, C> = C::x::side == Side;
+template <operand_side Side, class>
+inline constexpr int numbers_in = 0;
+template <operand_side Side, class... C>
+inline constexpr int numbers_in<Side, contraction::list<C...>> = (0 + ... + int(is_number_of<Side, C>));
+/// How many of the first N contractions are such numbers.
+template <operand_side Side, int N, class... C>
+ATTUNE_HD constexpr int numbers_before(contraction::list<C...>) {
+  constexpr bool number[] = {is_number_of<Side, C>..., false};
   int count = 0;
   for (int n = 0; n < N; ++n) count += number[n] ? 1 : 0;
   return count;
 }
 
-/// A contraction whose gradients tiles have: a product, unless it is a distance, or a number of a key.
+/// A contraction whose gradients tiles have: a product, unless it is a distance, or a number.
 template <class C>
-inline constexpr bool is_pulled = (is_product<C> && !is_distance<C>) || is_key_number<C>;
+inline constexpr bool is_pulled = (is_product<C> && !is_distance<C>) || is_number_of<operand_side::key, C> ||
+                                  is_number_of<operand_side::query, C> || is_number_of<operand_side::pair, C>;
 
 /// How many contractions read a field, and of how many of them tiles have the gradient.
 template <class>
@@ -84,12 +95,18 @@ struct readers<contraction::list<C...>> {
     return (0 + ... + int(is_pulled<C> && (reads<typename C::x>(f) || reads<typename C::y>(f))));
   }
 };
-/// Whether the tiles have the gradient by an input: v, and inputs that only products and numbers of keys read.
+/// Whether the tiles have the gradient by an input: values, gates, and inputs that only products and numbers read.
 template <class Op>
 constexpr bool has_gradient(field f) {
   using all = readers<typename Op::contractions>;
-  return f == field::v || (all::pulled(f) > 0 && all::pulled(f) == all::all(f));
+  if (!Op::uses(f)) return false;
+  if (f == field::v || f == field::v0 || f == field::value_gate || f == field::output_gate) return true;
+  return all::pulled(f) > 0 && all::pulled(f) == all::all(f);
 }
+/// Whether the tiles have the gradients by parameters: a value gate has none.
+template <class Op>
+inline constexpr bool has_parameter_gradients =
+    parameter_count<Op> > 0 && attune::detail::count_of<typename Op::value_gate_policy>::parameters == 0;
 
 /// Fails to compile, with advice, where the gradients of an operator stay on Thrust.
 template <class Op, class E>
@@ -98,8 +115,6 @@ constexpr bool require_gradient_tiles() {
                 "attune: cuda: gradients of tiles are of bfloat16 or float16: use thrust_on for float");
   static_assert(Op::normalizer_is.family == row_family::masses,
                 "attune: cuda: gradients of tiles need a normalizer of family masses: use thrust_on");
-  static_assert(!Op::has_weight_gate && !Op::has_value_gate && !Op::has_output_gate,
-                "attune: cuda: gradients of tiles have no weight, value or output gate yet: use thrust_on");
   static_assert(gradient_facts<Op>::affine || gradient_facts<Op>::made_of_numbers,
                 "attune: cuda: gradients of tiles need policies whose bind(row) returns numbers of the row's type and "
                 "nothing else: use thrust_on");

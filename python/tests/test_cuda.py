@@ -262,7 +262,7 @@ def test_refusals(warps, rng, change, text):
 # --- learning -----------------------------------------------------------------------------------------------------------
 
 HEADS, LENGTH, WIDTH = 2, 32, 64  # of a head
-LEARNS = False  # whether tiles have the gradients by parameters
+LEARNS = True  # whether tiles have the gradients by parameters
 
 
 class Block(torch.nn.Module):

@@ -53,8 +53,10 @@ gradient_outputs<Op, E> gradient_outputs_of(attune_gradients const& g) {
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) to.of(F) = view<E>(name_of(F), g.fields[n++]);
   });
-  for (n = 0; n < to.parameters.size(); ++n) to.parameters[n] = view<number>("a parameter", g.parameters[n]);
-  for (n = 0; n < to.tables.size(); ++n) to.tables[n] = view<number>("a table", g.tables[n]);
+  n = 0;
+  for (tensor<number>& x : to.parameters) x = view<number>("a parameter", g.parameters[n++]);
+  n = 0;
+  for (tensor<number>& x : to.tables) x = view<number>("a table", g.tables[n++]);
   return to;
 }
 

@@ -6,6 +6,7 @@
 // Gradients of the executor `cuda` for other languages: c_abi.h, attune_cuda. For nvcc.
 #pragma once
 
+#include <attune/exec/cuda/gradients/executor.hpp>
 #include <attune/interop/c_cuda.hpp>
 
 namespace attune::interop {

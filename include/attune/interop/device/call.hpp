@@ -83,14 +83,14 @@ int vjp_on_device(attune_call const* c, void const* more, attune_text text) {
         [](std::string_view name, attune_tensor const& x) { return view<E const>(name, x); },
         [](std::string_view name, attune_tensor const& x) { return view<arithmetic_t<E> const>(name, x); });
     auto const to = gradient_outputs_of<typename bound_call<Make>::op_type, E>(*from.gradients);
+    std::span const saved(static_cast<float const*>(from.saved), std::size_t(from.saved_count));
     switch (from.step) {
       case attune_cuda_run:
-        return vjp(exec, call.op, in, std::span(static_cast<float const*>(from.saved), std::size_t(from.saved_count)),
-                   d, to);
+        return vjp(exec, call.op, in, saved, d, to);
       case attune_cuda_measure:
-        return write_needed(from, workspace_bytes(exec, call.op, in, d, to), call.op, in);
+        return write_needed(from, workspace_bytes(exec, call.op, in, saved, d, to), call.op, in);
       case attune_cuda_prepare:
-        return prepare(exec, call.op, in, d, to);
+        return prepare(exec, call.op, in, saved, d, to);
       default:
         throw unknown_step(from);
     }

@@ -6,6 +6,9 @@
 // The executor `cuda` on emulated warps: the same calls, with tensors of the host. For tests without a GPU.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include <attune/calls/forward.hpp>
 #include <attune/calls/gradients.hpp>
 #include <attune/exec/cuda/host/vjp.hpp>
@@ -30,11 +33,7 @@ struct emulated_cuda {
   using engine = emulated_engine;                          ///< where its rows are computed
   using instead = reference<double>;                       ///< what offers more
   static constexpr bool reads_saved_rows = true;           ///< vjp() needs forward_and_save()
-  static constexpr call_table offers = [] {                ///< the calls
-    call_table x = exec_cuda::offers;
-    x.vjp = x.forward_and_save;
-    return x;
-  }();
+  static constexpr call_table offers = exec_cuda::offers;  ///< the calls
   void* stream = nullptr;                                  ///< not read
   void* workspace = nullptr;                               ///< memory of workspace_bytes(); null: its own
   std::size_t bytes = 0;                                   ///< size of `workspace`
@@ -63,19 +62,6 @@ void run_in_memory(char const* function, Exec const& exec, Run const& run) {
   memory = memory_for(function, exec, memory.needed(), own);
   run(memory);
 }
-/// The cotangents of a call, as tiles read them.
-template <class Op, class E>
-exec_cuda::row_cotangents<E> rows_of(cotangents<Op, tensor<E const>> const& d) {
-  exec_cuda::row_cotangents<E> by{d.out};
-  if constexpr (Op::has_lse) by.lse = d.lse;
-  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
-  return by;
-}
-/// The saved rows of a call, as tiles read them.
-template <class Rows>
-exec_cuda::saved_numbers numbers_of(Rows const& rows) {
-  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
-}
 }  // namespace detail
 
 /// Bytes of workspace that forward() and forward_and_save() need for these arguments.
@@ -88,16 +74,17 @@ std::size_t workspace_bytes(emulated_cuda<E, Widths> const&, Op const& op, input
   exec_cuda::run_forward<host_runner, Op, E>(Widths{}, runner, count, op, in, out, p);
   return count.needed();
 }
-/// Bytes of workspace that vjp() needs for these arguments.
+/// Bytes of workspace that vjp() needs for these arguments, with saved rows.
 template <class E, class Widths, class Op>
 std::size_t workspace_bytes(emulated_cuda<E, Widths> const&, Op const& op, inputs<Op, tensor<E const>> const& in,
-                            cotangents<Op, tensor<E const>> const& d, gradient_outputs<Op, E> const& to) {
+                            std::span<float const>, cotangents<Op, tensor<E const>> const& d,
+                            gradient_outputs<Op, E> const& to) {
   problem_shape const p = attune::detail::checked_inputs("vjp", op, in);
   auto const wanted = attune::detail::views_of(to, op, in);
   exec_cuda::check_wanted(op, wanted);
   exec_cuda::arena count;
   emulated_gradient_runner<host_blocks> runner;
-  exec_cuda::run_vjp<decltype(runner), Op, E>(Widths{}, runner, count, op, in, p, {}, detail::rows_of<Op>(d), wanted);
+  exec_cuda::run_vjp<decltype(runner), Op, E>(Widths{}, runner, count, op, in, p, {}, exec_cuda::cotangents_of(d), wanted);
   return count.needed();
 }
 /// There is nothing to load: checks the arguments of forward().
@@ -109,8 +96,9 @@ void prepare(emulated_cuda<E, Widths> const& exec, Op const& op, inputs<Op, tens
 /// The same for vjp().
 template <class E, class Widths, class Op>
 void prepare(emulated_cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
-             cotangents<Op, tensor<E const>> const& d, gradient_outputs<Op, E> const& to) {
-  static_cast<void>(workspace_bytes(exec, op, in, d, to));
+             std::span<float const> saved, cotangents<Op, tensor<E const>> const& d,
+             gradient_outputs<Op, E> const& to) {
+  static_cast<void>(workspace_bytes(exec, op, in, saved, d, to));
 }
 
 /// forward(), as `cuda` runs it.
@@ -142,8 +130,8 @@ void vjp_rows(emulated_engine, emulated_cuda<E, Widths> const& exec, Op const& o
   exec_cuda::check_wanted(op, to);
   detail::run_in_memory("vjp", exec, [&](exec_cuda::arena& memory) {
     emulated_gradient_runner<host_blocks> runner;
-    exec_cuda::run_vjp<decltype(runner), Op, E>(Widths{}, runner, memory, op, in, p, detail::numbers_of(saved),
-                                                detail::rows_of<Op>(d), to);
+    exec_cuda::run_vjp<decltype(runner), Op, E>(Widths{}, runner, memory, op, in, p, exec_cuda::numbers_of(saved),
+                                                exec_cuda::cotangents_of(d), to);
   });
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("emulated_cuda: the calls of an executor give the bits of the emulated
 
   std::size_t needed = 0;
   auto const mine = p.gradients([&](auto const& in, auto const& d, auto const& g) {
-    needed = workspace_bytes(exec, op, in, d, g);
+    needed = workspace_bytes(exec, op, in, std::span<float const>(saved), d, g);
     vjp(exec, op, in, std::span<float const>(saved), d, g);
   });
   CHECK(same_bits(mine, p.on_host<widths>()));

@@ -168,6 +168,7 @@ class gradient_problem {
   /// The gradients that tiles have, which call(inputs, cotangents, to) writes.
   template <class Call>
   arrays gradients(Call const& call) {
+    arrays all;
     std::deque<std::pair<field, laid_out<E>>> places;
     gradient_outputs<Op, E> to;
     for_each_field([&]<field F>() {
@@ -189,7 +190,6 @@ class gradient_problem {
     if constexpr (table_count<Op> != 0)
       if (with_tables) named(listed_tables(op_), all.tables, to.tables);
     call(in(), by(), to);
-    arrays all;
     for (auto& [f, x] : places) {
       all[std::size_t(f)] = x.numbers();
       if (!x.gaps_are_intact())

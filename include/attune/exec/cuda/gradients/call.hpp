@@ -163,9 +163,9 @@ struct gradient_call {
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
     return (b * forward.groups + group) * (index_t(row_tiles) * rows_each) + n;
   }
-  /// 0, 1 or 2: no row, some row or every row of tile t of rows sees the keys of a tile.
-  ATTUNE_HD int class_of(index_t b, int group, int t, int key_tile) const {
-    index_t const at = (b * forward.groups + group) * row_tiles + t;
+  /// 0, 1 or 2: no row, some row or every row of tile t of rows sees the keys of a tile. at: its number among the tiles
+  /// of all groups.
+  ATTUNE_HD int class_of(index_t at, int t, int key_tile) const {
     if constexpr (Op::mask_policy::form == mask_form::interval) {
       tile_hull const x = hulls[at];
       int const first = key_tile * keys_each, whole = first + keys_each, keys = int(forward.p.keys),

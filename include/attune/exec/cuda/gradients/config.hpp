@@ -48,7 +48,7 @@ struct key_tile_memory {
 /// four warps fit, warps share rows: each computes the scores, and has a part of the features. With 256 features and 16
 /// bits, tiles of keys compute 6 products for 4 of one product, and 9 for 6 of two.
 template <class Op, class E, int Width>
-struct gradient_configs {
+struct large_gradient_configs {
   static_assert(Width <= 256, "attune: cuda: gradients of tiles have at most 256 features: use thrust_on");
   static constexpr int products = tile_facts<Op>::products;
   static constexpr bool split = tile_format<E>::split;
@@ -85,10 +85,52 @@ struct gradient_configs {
   using keys = decltype(fitting<true, 8>());      ///< of tiles of keys, which stream rows
 };
 
+/// The memory of blocks, by their extents.
+template <class Op, class E>
+struct query_gradient_memory {
+  template <class C>
+  using of = query_tile_memory<Op, E, C>;
+};
+template <class Op, class E>
+struct key_gradient_memory {
+  template <class C>
+  using of = key_tile_memory<Op, E, C>;
+};
+/// The extents in at most Memory bytes, if that is possible: see config_of.
+template <class Op, class E, int Width, int Memory = large_memory>
+struct gradient_configs {
+  using large = large_gradient_configs<Op, E, Width>;
+  using queries = typename fitted_config<query_gradient_memory<Op, E>, typename large::queries, Memory>::type;
+  using keys = typename fitted_config<key_gradient_memory<Op, E>, typename large::keys, Memory>::type;
+};
+/// Throws attune::error if the tiles take more than the `has` bytes that a block of the device may have.
+template <class Op, class E, class Queries, class Keys>
+void require_gradient_memory(int has) {
+  using small = gradient_configs<Op, E, Keys::width, small_memory>;
+  constexpr auto bytes = []<class Q, class K>(Q, K) {
+    constexpr int of_queries = query_gradient_memory<Op, E>::template of<Q>::bytes,
+                  of_keys = key_gradient_memory<Op, E>::template of<K>::bytes;
+    return of_queries > of_keys ? of_queries : of_keys;
+  };
+  require_shared_memory("vjp", has, bytes(Queries{}, Keys{}), bytes(typename small::queries{}, typename small::keys{}),
+                        Keys::width, tile_facts<Op>::products);
+}
+
 /// The extents of a tile of keys for copies of what it streams.
 template <class C>
 struct streamed_config {
   static constexpr int width = C::width, bn = C::bn, mi = C::mi, warps = C::warps, rows = C::bn, threads = C::threads;
+};
+
+/// The extents of a tile of keys for the rows that a warp absorbs at once. Their scores need registers besides the sums:
+/// nvcc 13.0 spills where both take more than 176, or as little more as 16 rows can.
+template <class Op, class C>
+struct absorbed_config : C {
+  static constexpr int sums = tile_facts<Op>::products + 1;
+  static constexpr int rows_for(int n) {
+    return n > 16 && sums * (C::width / C::parts + n) / 2 > 176 ? rows_for(n / 2) : n;
+  }
+  static constexpr int bn = rows_for(C::bn);
 };
 
 }  // namespace attune::exec_cuda

@@ -25,11 +25,12 @@ class key_gradient_tile {
   using memory = key_tile_memory<Op, E, C>;
   using resident = stage<W, C>;
   using streamed = stage<W, streamed_config<C>>;
-  using engine = gradient_products<W, E, C, typename memory::transposed>;
+  using absorbed = absorbed_config<Op, C>;
+  using engine = gradient_products<W, E, absorbed, typename memory::transposed>;
   using F = typename tile_format<E>::scalar;
   using facts = gradient_facts<Op, F>;
   static constexpr bool interval = Op::mask_policy::form == mask_form::interval;
-  static constexpr int R = 2 * C::mi, blocks = C::bn / 8, columns = C::width / 8 / C::parts,
+  static constexpr int R = 2 * C::mi, blocks = absorbed::bn / 8, columns = C::width / 8 / C::parts,
                        count = gradient_call<Op, E>::products;
   static_assert(C::bn * (C::width / 8) % C::threads == 0);
 
@@ -37,6 +38,7 @@ class key_gradient_tile {
   typename W::shared shared_;
   int warp_;
   block_place block_;
+  int first_;  ///< the number of the group's first tile of rows
   static constexpr int numbers = gradient_call<Op, E>::key_numbers;
   typename engine::factors of_key_[count], of_value_;
   A dk_[count][C::mi][columns][4], dv_[C::mi][columns][4], dx_[numbers == 0 ? 1 : numbers][R];
@@ -45,7 +47,8 @@ class key_gradient_tile {
   static constexpr int shared_bytes = memory::bytes;
 
   ATTUNE_LANE key_gradient_tile(gradient_call<Op, E> const& c, typename W::shared sm, int warp, block_place at)
-      : call_(c), shared_(sm), warp_(warp), block_(at) {}
+      : call_(c), shared_(sm), warp_(warp), block_(at), first_((at.batch * c.forward.groups + at.group) * c.row_tiles) {
+  }
 
   ATTUNE_LANE void run() {
     ATTUNE_UNROLL
@@ -69,8 +72,8 @@ class key_gradient_tile {
     for (int t = range.from; t < range.until; slot ^= 1) {
       int next = t + 1;
       ATTUNE_ROLLED
-      while (next < range.until && call_.class_of(block_.batch, block_.group, next, block_.tile) == 0) ++next;
-      bool const partial = call_.class_of(block_.batch, block_.group, t, block_.tile) == 1 ||
+      while (next < range.until && call_.class_of(first_ + next, next, block_.tile) == 0) ++next;
+      bool const partial = call_.class_of(first_ + t, t, block_.tile) == 1 ||
                            call_.infinite_rows[block_.batch * call_.row_tiles + t] != 0;
       W::template wait<0>();
       bool infinite = false;
@@ -80,10 +83,12 @@ class key_gradient_tile {
         W::sync();  // this tile is there, and no warp reads the other slot any more
       if (next < range.until) fetch(next, slot ^ 1);
       W::commit();
-      if (partial)
-        absorb<true>(t, slot, infinite);
-      else
-        absorb<false>(t, slot, false);
+      ATTUNE_ROLLED
+      for (int from = 0; from < C::bn; from += absorbed::bn)
+        if (partial)
+          absorb<true>(t, slot, from, infinite);
+        else
+          absorb<false>(t, slot, from, false);
       t = next;
     }
     finish();
@@ -121,8 +126,9 @@ class key_gradient_tile {
   }
   /// Copies tile t of rows.
   ATTUNE_LANE void fetch(int t, int slot) {
+    int const again = W::once_more(warp_);
     auto const rows = [&](int to, operand_of<E> from) {
-      streamed::queries(shared_, to, warp_, from, block_.batch, block_.group, call_.forward.pack, t * C::bn,
+      streamed::queries(shared_, to, again, from, block_.batch, block_.group, call_.forward.pack, t * C::bn,
                         call_.forward.rows);
       if constexpr (engine::split) {
         from.data += from.plane;
@@ -133,13 +139,13 @@ class key_gradient_tile {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k) rows(memory::query(k, slot), call_.forward.query[k]);
     rows(memory::d_out(slot), call_.d_rows);
-    index_t const number = call_.pair_number(block_.batch, block_.group, t * C::bn);
+    index_t const number = index_t(first_ + t) * C::bn;
     if constexpr (engine::split)
-      streamed::template factors<memory::factor_chunks>(shared_, memory::query_factors(0, slot), warp_, [&](int n) {
+      streamed::template factors<memory::factor_chunks>(shared_, memory::query_factors(0, slot), again, [&](int n) {
         return call_.row_factors + number * (facts::is::products + 1) + 4 * n;
       });
     pair_record<Op> const* const first = call_.pairs + number;
-    W::all_warps(warp_, C::warps, [&](int w) {
+    W::all_warps(again, C::warps, [&](int w) {
       constexpr int pieces = C::bn * memory::chunks;
       ATTUNE_ROLLED
       for (int x = 32 * w; x < pieces; x += C::threads) {
@@ -167,19 +173,19 @@ class key_gradient_tile {
     return found;
   }
 
-  /// Piece `plane` of the record of column 8 n + 2 (l % 4) + e.
-  ATTUNE_LANE void read(U (&to)[4], int slot, int plane, int n, int e) const {
-    W::read16(
-        to, shared_, W::each_lane([&](int l) {
-          return std::uint32_t(memory::record(slot) + plane * memory::record_plane + 16 * (8 * n + 2 * (l & 3) + e));
-        }));
+  /// Piece `plane` of the record of column from + 8 n + 2 (l % 4) + e.
+  ATTUNE_LANE void read(U (&to)[4], int slot, int from, int plane, int n, int e) const {
+    W::read16(to, shared_, W::each_lane([&](int l) {
+                return std::uint32_t(memory::record(slot) + plane * memory::record_plane +
+                                     16 * (from + 8 * n + 2 * (l & 3) + e));
+              }));
   }
   ATTUNE_LANE static float number(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
   /// The numbers that the pairs of a column read.
-  ATTUNE_LANE of<pair_numbers<Op, F>> column(int slot, int n, int e) const {
+  ATTUNE_LANE of<pair_numbers<Op, F>> column(int slot, int from, int n, int e) const {
     of<pair_numbers<Op, F>> to;
     U x[4];
-    read(x, slot, 0, n, e);
+    read(x, slot, from, 0, n, e);
     W::for_lanes([&](int l) {
       pair_numbers<Op, F>& c = W::at(to, l);
       c.scale = number(W::at(x[0], l)), c.gap = number(W::at(x[1], l));
@@ -187,8 +193,8 @@ class key_gradient_tile {
     });
     if constexpr (!facts::affine || pair_record<Op>::needs_share) {
       U y[4], z[4];
-      read(y, slot, 1, n, e);
-      read(z, slot, 2, n, e);
+      read(y, slot, from, 1, n, e);
+      read(z, slot, from, 2, n, e);
       W::for_lanes([&](int l) {
         pair_numbers<Op, F>& c = W::at(to, l);
         c.reference = number(W::at(y[2], l)), c.unit = number(W::at(y[3], l));
@@ -199,7 +205,7 @@ class key_gradient_tile {
       constexpr int pieces = pair_record<Op>::chunks - 3;
       U words[pieces][4];
       ATTUNE_UNROLL
-      for (int k = 0; k < pieces; ++k) read(words[k], slot, 3 + k, n, e);
+      for (int k = 0; k < pieces; ++k) read(words[k], slot, from, 3 + k, n, e);
       W::for_lanes([&](int l) {
         std::uint32_t plain[4 * pieces];
         ATTUNE_UNROLL
@@ -213,32 +219,37 @@ class key_gradient_tile {
     return block_.tile * C::rows + own() * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
   }
   /// Whether the rows of a column see the keys of this lane: bit 2 n + e of key r.
-  ATTUNE_LANE void see(U (&seen)[R], int t, int slot, int n, int e) const {
+  ATTUNE_LANE void see(U (&seen)[R], int t, int slot, int from, int n, int e) const {
     U x[4];
-    read(x, slot, 1, n, e);
+    read(x, slot, from, 1, n, e);
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r)
       W::for_lanes([&](int l) {
         int const j = key_of(r, l);
         bool sees = j >= int(W::at(x[0], l)) && j < int(W::at(x[1], l));
         if constexpr (!interval) {
-          group_row const at(t * C::bn + 8 * n + 2 * (l & 3) + e, block_.group, call_.forward.pack);
+          group_row const at(t * C::bn + from + 8 * n + 2 * (l & 3) + e, block_.group, call_.forward.pack);
           if (sees) sees = mask::sees(call_.forward.op.mask, call_.forward.p.row(block_.batch, at.head, at.query), j);
         }
         W::at(seen[r], l) |= std::uint32_t(sees) << (2 * n + e);
       });
   }
 
+  /// Absorbs the rows from `from` on, absorbed::bn of them, of tile t of rows.
   template <bool Partial>
-  ATTUNE_LANE void absorb(int t, int slot, bool infinite) {
+  ATTUNE_LANE void absorb(int t, int slot, int from, bool infinite) {
+    int const first = from * (2 * C::width);            // in bytes
     A s[count][C::mi][blocks][4], w[C::mi][blocks][4];  // w: <do, v>, then weights
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
       engine::template scores<(facts::is::products > 1)>(s[k], shared_, own(), memory::key(k), of_key_[k],
-                                                         memory::query(k, slot), memory::query_factors(k, slot),
+                                                         memory::query(k, slot) + first,
+                                                         memory::query_factors(k, slot) + 4 * from,
                                                          call_.forward.key[k].chunks);
-    engine::template scores<(facts::is::products > 1)>(w, shared_, own(), memory::value, of_value_, memory::d_out(slot),
-                                                       memory::d_out_factors(slot), call_.forward.value.chunks);
+    engine::template scores<(facts::is::products > 1)>(w, shared_, own(), memory::value, of_value_,
+                                                       memory::d_out(slot) + first,
+                                                       memory::d_out_factors(slot) + 4 * from,
+                                                       call_.forward.value.chunks);
     U seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -248,12 +259,12 @@ class key_gradient_tile {
     for (int n = 0; n < blocks; ++n) {
       ATTUNE_UNROLL
       for (int e = 0; e < 2; ++e) {
-        if constexpr (Partial) see(seen, t, slot, n, e);
-        auto const of_column = column(slot, n, e);
+        if constexpr (Partial) see(seen, t, slot, from, n, e);
+        auto const of_column = column(slot, from, n, e);
         each_row<W, R>([&](int r, int l) {
           int const i = r / 2, at = 2 * (r % 2) + e, j = key_of(r, l);
           bool const visible = !Partial || (W::at(seen[r], l) >> (2 * n + e) & 1u) != 0;
-          group_row const here = row_of(t * C::bn + 8 * n + 2 * (l & 3) + e);
+          group_row const here = row_of(t * C::bn + from + 8 * n + 2 * (l & 3) + e);
           F x[facts::contractions + 1], u = 0;
           tile_rows<W, Op, E, C>::contract(
               call_.forward, block_.batch, x, [&](int k) { return W::at(s[k][i][n][at], l); }, here, j);
@@ -276,12 +287,13 @@ class key_gradient_tile {
         });
       }
     }
-    engine::template add<Partial>(dv_, w, seen, shared_, memory::d_out(slot) + 2 * first_feature(),
-                                  memory::d_out_factors(slot), infinite);
+    int const at = first + 2 * first_feature(), factors = 4 * from;
+    engine::template add<Partial>(dv_, w, seen, shared_, memory::d_out(slot) + at,
+                                  memory::d_out_factors(slot) + factors, infinite);
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
-      engine::template add<Partial>(dk_[k], s[k], seen, shared_, memory::query(k, slot) + 2 * first_feature(),
-                                    memory::query_factors(k, slot), infinite);
+      engine::template add<Partial>(dk_[k], s[k], seen, shared_, memory::query(k, slot) + at,
+                                    memory::query_factors(k, slot) + factors, infinite);
   }
   ATTUNE_LANE group_row row_of(int n) const {
     int const rows = call_.forward.rows;

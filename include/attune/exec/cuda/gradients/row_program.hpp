@@ -145,7 +145,7 @@ struct row_range_program {
     index_t const b = n / (index_t(c.key_tiles) * c.forward.groups);
     row_range to{0, 0};
     for (int t = 0; t < c.row_tiles; ++t) {
-      if (c.class_of(b, group, t, tile) == 0) continue;
+      if (c.class_of((b * c.forward.groups + group) * c.row_tiles + t, t, tile) == 0) continue;
       if (to.until == 0) to.from = t;
       to.until = t + 1;
     }

@@ -24,6 +24,20 @@ struct row_cotangents {
   tensor<float const> lse = {}, ground_weight = {};
 };
 
+/// The cotangents of an operator's outputs.
+template <class Op, class E>
+row_cotangents<E> cotangents_of(cotangents<Op, tensor<E const>> const& d) {
+  row_cotangents<E> by{d.out};
+  if constexpr (Op::has_lse) by.lse = d.lse;
+  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
+  return by;
+}
+/// The saved states that a VJP reads.
+template <class Rows>
+saved_numbers numbers_of(Rows const& rows) {
+  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
+}
+
 /// Runs a VJP, or counts its memory.
 template <class Runner, class Op, class E, class Queries, class Keys>
 class gradient_run : forward_run<Runner, Op, E, Queries> {
@@ -52,14 +66,10 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     plan_of_keys();
     targets();
     if (counting_) return;
-    if (queries_) {
-      if constexpr (moves_members)
-        members_ ? runner_.template query_gradients<Op, E, Queries, true>(g_)
-                 : runner_.template query_gradients<Op, E, Queries, false>(g_);
-      else
-        runner_.template query_gradients<Op, E, Queries, false>(g_);
-    }
-    if (keys_) runner_.template key_gradients<Op, E, Keys>(g_);
+    if constexpr (moves_members)
+      members_ ? tiles<true>() : tiles<false>();
+    else
+      tiles<false>();
     for (auto const& program : after_) program();
   }
 
@@ -67,6 +77,11 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
   static constexpr int operands = products + gradient_call<Op, E>::key_numbers + gradient_call<Op, E>::query_numbers +
                                   1;  ///< at most, of one input
   static constexpr bool moves_members = has_parameter_gradients<Op>;
+
+  template <bool Members>
+  void tiles() {
+    runner_.template gradients<Op, E, Queries, Keys, Members>(g_, queries_, keys_);
+  }
 
   /// Without a pair, every gradient is 0.
   void clear() { clear(to_.fields), clear(to_.parameters), clear(to_.tables); }
@@ -116,6 +131,8 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     g_.keys_each = Keys::rows;
     g_.row_tiles = (c_.rows + Keys::bn - 1) / Keys::bn;
     g_.key_tiles = int((c_.p.keys + Keys::rows - 1) / Keys::rows);
+    if (index_t const tiles = groups * g_.row_tiles; tiles >= index_t(1) << 31)
+      throw error("vjp", "the number of tiles of rows", attune::detail::text(tiles), "at most 2^31 - 1");
     g_.pairs = memory_.template take<pair_record<Op>>(groups * g_.row_tiles * g_.rows_each);
     if constexpr (tile_format<E>::split)
       g_.row_factors =
@@ -375,24 +392,24 @@ using gradient_widths = widths<64, 128, 256>;
 
 /// Runs a VJP, or counts its memory, with the tiles of the first width that holds its features. Arguments are checked;
 /// `to` has gradients that the tiles have.
-template <class Runner, class Op, class E, int... Width>
-void run_vjp(widths<Width...>, Runner& runner, arena& memory, Op const& op, inputs<Op, tensor<E const>> const& in,
-             problem_shape const& p, saved_numbers const& saved, row_cotangents<E> const& d,
-             requested_gradients<E> const& to) {
+template <class Runner, class Op, class E, int Memory, int... Width>
+void run_vjp(widths_within<Memory, Width...>, Runner& runner, arena& memory, Op const& op,
+             inputs<Op, tensor<E const>> const& in, problem_shape const& p, saved_numbers const& saved,
+             row_cotangents<E> const& d, requested_gradients<E> const& to) {
   static_assert(require_tiles<Op>() && require_gradient_tiles<Op, E>());
   index_t const most = widest<Op>(p);
   bool done = false;
   auto const one = [&]<int W>() {
     if (done || most > W) return;
     done = true;
-    using configs = gradient_configs<Op, E, W>;
+    using configs = gradient_configs<Op, E, W, Memory>;
     gradient_run<Runner, Op, E, typename configs::queries, typename configs::keys>(runner, memory, op, in, p, saved, d,
                                                                                    to)();
   };
   (one.template operator()<Width>(), ...);
   if (!done)
     throw error("vjp", "a width", attune::detail::text(most, " features"),
-                "at most 256, the widest tiles of gradients: use thrust_on");
+                "at most the widest tiles that the executor has: cuda<E, widths<64, 128, 256>>");
 }
 
 }  // namespace attune::exec_cuda

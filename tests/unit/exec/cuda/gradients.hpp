@@ -226,9 +226,8 @@ class gradient_problem {
   }
   /// Where gradients leave `loose` times their bound or are NaN where the reference is not; "" nowhere.
   std::string beyond_bound(arrays const& got, double loose = 1) {
-    auto const bound = in_double([&](auto const& in, auto const& d) {
-      return certify::gradient_error_bound(op_, in, d, format());
-    });
+    auto const bound =
+        in_double([&](auto const& in, auto const& d) { return certify::gradient_error_bound(op_, in, d, format()); });
     std::string wrong;
     auto const named = [&](auto const& numbers, auto const& bounds) {
       for (std::size_t n = 0; n < numbers.size(); ++n)

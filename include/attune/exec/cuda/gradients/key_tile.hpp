@@ -242,14 +242,12 @@ class key_gradient_tile {
     A s[count][C::mi][blocks][4], w[C::mi][blocks][4];  // w: <do, v>, then weights
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
-      engine::template scores<(facts::is::products > 1)>(s[k], shared_, own(), memory::key(k), of_key_[k],
-                                                         memory::query(k, slot) + first,
-                                                         memory::query_factors(k, slot) + 4 * from,
-                                                         call_.forward.key[k].chunks);
-    engine::template scores<(facts::is::products > 1)>(w, shared_, own(), memory::value, of_value_,
-                                                       memory::d_out(slot) + first,
-                                                       memory::d_out_factors(slot) + 4 * from,
-                                                       call_.forward.value.chunks);
+      engine::template scores<(facts::is::products > 1)>(
+          s[k], shared_, own(), memory::key(k), of_key_[k], memory::query(k, slot) + first,
+          memory::query_factors(k, slot) + 4 * from, call_.forward.key[k].chunks);
+    engine::template scores<(facts::is::products > 1)>(
+        w, shared_, own(), memory::value, of_value_, memory::d_out(slot) + first,
+        memory::d_out_factors(slot) + 4 * from, call_.forward.value.chunks);
     U seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL

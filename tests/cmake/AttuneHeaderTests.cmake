@@ -6,7 +6,7 @@
 # Headers that need more than attune::attune: <regex> <target>, tested where that target exists; the last that fits counts.
 set(attune_header_targets
   "^attune/(thrust\\.hpp$|exec/thrust/|line/thrust/)" attune::thrust
-  "^attune/(cuda\\.hpp$|exec/cuda/executor\\.hpp$)" attune::nvcc  # no target: nvcc alone compiles them (tests/exec_cuda, consumer.find_package.cuda)
+  "^attune/(cuda(_gradients)?\\.hpp$|exec/cuda/(gradients/)?executor\\.hpp$)" attune::nvcc  # no target: nvcc alone compiles them (tests/exec_cuda, consumer.find_package.cuda)
   "^attune/((reference|testing)\\.hpp$|exec/reference/|interop/|testing/)" attune::testing  # which links attune::reference
   "^attune/certify(/|\\.hpp$)" attune::certify
   "^attune/analysis(\\.hpp$|/(kolmogorov_smirnov|observe)\\.hpp$)" attune::analysis

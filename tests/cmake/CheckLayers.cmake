@@ -26,7 +26,7 @@ set(layers
   "^(analysis/|line(/|\\.hpp$))"
   "^(interop|io|certify)/"
   "^testing/"
-  "^(attune|reference|thrust|cuda|mpi|analysis|certify|testing|io)\\.hpp$")
+  "^(attune|reference|thrust|cuda|cuda_gradients|mpi|analysis|certify|testing|io)\\.hpp$")
 # Folders that know nothing of each other, though one stands above the other.
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^exec/cuda/ ^exec/reference/" "^exec/cuda/ ^exec/thrust/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it. exec/mpi divides its calls: it also includes exec/cpu/parts.hpp, and uses the names

@@ -22,13 +22,13 @@ void time_tile(char const* name, index_t width) {
         .q = tensor<bfloat16 const>(q, e), .k = tensor<bfloat16 const>(k, e), .v = tensor<bfloat16 const>(v, e)};
     outputs<Op, bfloat16> const to{.out = tensor<bfloat16>(out, e)};
     auto const p = detail::checked_problem("forward", op, in, e, memory_kind::device);
-    exec_cuda::stream_runner runner{nullptr};
+    exec_cuda::forward_runner<exec_cuda::stream_runner> runner{{nullptr}};
     exec_cuda::arena count;
-    exec_cuda::forward_run<exec_cuda::stream_runner, Op, bfloat16, C>(runner, count, op, in, to, p)();
+    exec_cuda::forward_run<decltype(runner), Op, bfloat16, C>(runner, count, op, in, to, p)();
     auto* const room = reinterpret_cast<unsigned char*>(place.keep(std::vector<char>(count.used + 256)));
     double const ms = median_milliseconds([&] {
       exec_cuda::arena memory{room};
-      exec_cuda::forward_run<exec_cuda::stream_runner, Op, bfloat16, C>(runner, memory, op, in, to, p)();
+      exec_cuda::forward_run<decltype(runner), Op, bfloat16, C>(runner, memory, op, in, to, p)();
     });
     std::printf("TILE  %-24s D%d  %.3f ms  %.0f TFLOP/s\n", name, int(width), ms,
                 4.0 * 64 * 4096.0 * 4096.0 * double(width) / ms * 1e-9);

@@ -25,8 +25,6 @@ char const* words_of(exec_cuda::gradient_refusal x) {
       return "the type of the tensors";
     case exec_cuda::gradient_refusal::family:
       return "the family of the normalizer";
-    case exec_cuda::gradient_refusal::gates:
-      return "a weight, value or output gate";
     case exec_cuda::gradient_refusal::policies:
       return "what bind(row) returns is not made of numbers";
     case exec_cuda::gradient_refusal::none:

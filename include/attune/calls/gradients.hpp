@@ -167,7 +167,8 @@ void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& 
       detail::copy_gradients(vjp(exec, op, in, detail::saved_fold_in(op, in, saved), d), op, in, to);
     else {
       problem_shape const p = detail::checked_vjp<Exec>(op, in);
-      detail::gradients_to(exec, op, in, p, detail::rows_in<Op>("vjp", saved, p), d, detail::views_of(to, op, in));
+      detail::gradients_to(exec, op, in, p, detail::rows_in<Op>("vjp", saved, p), d,
+                           detail::views_of(to, op, in, detail::memory_of<Exec>()));
     }
   }
 }
@@ -179,6 +180,10 @@ void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& 
   if constexpr (detail::offered<call_kind::vjp, Exec, Op>() && detail::leaves_results<Exec, result_place::memory>()) {
     if constexpr (Fold<Op>) {
       detail::copy_gradients(vjp(exec, op, in, saved, d), op, in, to);
+    } else if constexpr (detail::memory_of<Exec>() == memory_kind::device) {
+      static_assert(detail::never<Op>,
+                    "attune: vjp() of this executor (Exec) reads saved rows in memory of the device: give it the span "
+                    "that forward_and_save() wrote");
     } else {
       problem_shape const p = detail::checked_vjp<Exec>(op, in);
       detail::gradients_to(exec, op, in, p, detail::view_of<detail::number_of<Exec>, Op>(saved), d,
@@ -200,6 +205,9 @@ void vjp(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& 
     else if constexpr (detail::is_mixture<Op>)
       static_assert(detail::never<Op>,
                     "attune: vjp() of a mixture returns its gradients: vjp(exec, op, in, {.out = dO})");
+    else if constexpr (detail::memory_of<Exec>() == memory_kind::device)
+      vjp_without_rows(typename Exec::engine{}, exec, op, in, d,
+                       detail::views_of(to, op, in, detail::memory_of<Exec>()));
     else
       vjp(exec, op, in, detail::rows_alone(exec, op, in, detail::checked_vjp<Exec>(op, in)), d, to);
   }

@@ -30,11 +30,11 @@ saved_rows<number_of<Exec>, Op> rows_alone(Exec const& exec, Op const& op, input
   return rows;
 }
 
-/// Writes gradients to views that are zero.
-template <class Exec, class Op, class Saved>
+/// Writes gradients to views, which are zero if they lie in memory of the host.
+template <class Exec, class Op, class Saved, class T>
 void gradients_to(Exec const& exec, Op const& op, inputs<Op, typename Exec::view> const& in, problem_shape const& p,
-                  Saved const& saved, cotangents<Op, typename Exec::view> const& d,
-                  gradient_views<number_of<Exec>> const& to, heads_served serves = {}) {
+                  Saved const& saved, cotangents<Op, typename Exec::view> const& d, gradient_views<T> const& to,
+                  heads_served serves = {}) {
   check_cotangents("vjp", d, p);
   shape const rows{p.batch, p.heads, p.row_count(), p.value_width};
   if (!(rows_of(saved) == rows))

@@ -291,9 +291,10 @@ ATTUNE_NOINLINE void require_gradient(std::string const& argument, tensor<T> con
   require_distinct("vjp", argument.c_str(), to);
 }
 
-/// Checked views of the requested gradients, filled with zeros.
+/// Checked views of the requested gradients, filled with zeros if they lie in memory of the host.
 template <class T, class Op, class View>
-gradient_views<T> views_of(gradient_outputs<Op, T> const& wanted, Op const& op, inputs<Op, View> const& in) {
+gradient_views<T> views_of(gradient_outputs<Op, T> const& wanted, Op const& op, inputs<Op, View> const& in,
+                           memory_kind where = memory_kind::host) {
   gradient_views<T> to;
   auto const use = []<class N>(std::string const& name, tensor<N> const& x, shape const& expected) {
     if (x.absent()) return tensor<N>();
@@ -315,6 +316,7 @@ gradient_views<T> views_of(gradient_outputs<Op, T> const& wanted, Op const& op, 
   if constexpr (table_count<Op> != 0)
     for (operator_table const& x : listed_tables(op))
       to.tables.push_back(use(x.path(), wanted.tables[n++], x.at->extents()));
+  if (where != memory_kind::host) return to;
   auto const clear = []<class N>(tensor<N> const& x) {
     shape const& e = x.extents();
     for (index_t b = 0; b < e.batch; ++b)

@@ -37,6 +37,10 @@ struct tile_format<float> {
   static constexpr int planes = 2;
 };
 
+/// Factors of values are 2^14 times larger, so that the product of a weight and a factor is subnormal only where
+/// the product of the weight and the largest value is.
+inline constexpr float value_unit = 0x1p14f;
+
 /// Rows of floats as sums of two numbers of 16 bits: (first + second) factor.
 struct split_operand : operand {
   std::int64_t plane = 0;          ///< from the first numbers to the second, in bytes
@@ -65,6 +69,11 @@ struct tile_plan {
   int from = 0, until = 0, after = 0;  ///< interval masks: partial [from, until) and [after, ..), full [until, after)
 };
 
+/// Which tile of rows, or of keys, a block computes.
+struct block_place {
+  int batch, group, tile;
+};
+
 /// Where a call saves the states of its rows, as exec/states.hpp lays them out; all null if it does not.
 struct saved_arrays {
   float *reference = nullptr, *earned = nullptr, *ground = nullptr, *lowest = nullptr, *acc = nullptr,
@@ -91,6 +100,12 @@ struct forward_call {
   bool stores_pairs = false;                   ///< two features of the output fit one store
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }
+  /// Blocks, and the tile of rows that block n computes: the last tiles, which may see most keys, first.
+  ATTUNE_HD index_t blocks() const { return p.batch * groups * row_tiles; }
+  ATTUNE_HD block_place block(index_t n) const {
+    index_t const pair = n / row_tiles;
+    return {int(pair / groups), int(pair % groups), row_tiles - 1 - int(n % row_tiles)};
+  }
 };
 
 /// A row of a group: query n / pack of head n % pack of the group.

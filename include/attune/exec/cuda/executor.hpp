@@ -52,10 +52,8 @@ using attune::detail::require_success;
 template <class Op, class E, class C>
 __global__ void __launch_bounds__(C::threads) forward_kernel(forward_call<Op, E> const __grid_constant__ call) {
   extern __shared__ __align__(128) unsigned char raw[];
-  index_t const n = index_t(blockIdx.x), pair = n / call.row_tiles;
-  block_place const at{int(pair / call.groups), int(pair % call.groups), call.row_tiles - 1 - int(n % call.row_tiles)};
   forward_tile<device_warp, Op, E, C> tile(call, std::uint32_t(__cvta_generic_to_shared(raw)), int(threadIdx.x >> 5),
-                                           at);
+                                           call.block(blockIdx.x));
   tile.run();
 }
 
@@ -100,25 +98,24 @@ class device_of_stream {
   bool moved_ = false;
 };
 
-/// The kernel of a call's tiles, which may use its shared memory from now on.
-template <class Op, class E, class C>
-auto* tiles_kernel() {
-  static_assert(sizeof(forward_call<Op, E>) <= attune::detail::kernel_argument_bytes,
-                "attune: cuda: the operator does not fit into the 32,764 bytes of a kernel's arguments");
-  auto const kernel = forward_kernel<Op, E, C>;
-  static bool const checked = attune::detail::require_same_layout(kernel, sizeof(forward_call<Op, E>));
-  static_cast<void>(checked);
+/// Bytes of shared memory that a block of the current device may have.
+inline int shared_memory_of_device() {
   int device = 0, has = 0;
   require_success(cudaGetDevice(&device), "the current device");
   require_success(cudaDeviceGetAttribute(&has, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory");
-  require_shared_memory<Op, E, C>(has);
-  require_success(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_memory<Op, E, C>::bytes),
-      "shared memory");
-  return kernel;
+  return has;
+}
+/// Lets a kernel of tiles, whose first argument is a Call, use `bytes` of shared memory.
+template <class Call, class... More>
+void allow_shared_memory(void (*kernel)(Call, More...), int bytes) {
+  static_assert(sizeof(Call) <= attune::detail::kernel_argument_bytes,
+                "attune: cuda: the operator does not fit into the 32,764 bytes of a kernel's arguments");
+  static bool const checked = attune::detail::require_same_layout(kernel, sizeof(Call));
+  static_cast<void>(checked);
+  require_success(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "shared memory");
 }
 
-/// Runs programs in the order of a stream.
+/// Runs programs and blocks of tiles in the order of a stream.
 struct stream_runner {
   static constexpr bool launches = true;  ///< needs memory
   cudaStream_t stream;
@@ -127,11 +124,13 @@ struct stream_runner {
     attune::detail::launch_program(stream, n, program);
   }
   void clear(void* at, std::size_t size) { require_success(cudaMemsetAsync(at, 0, size, stream), "a memset"); }
-  template <class Op, class E, class C>
-  void tiles(forward_call<Op, E> const& call) {
-    index_t const blocks = call.p.batch * call.groups * call.row_tiles;
-    attune::detail::launch("the launch of the tiles", tiles_kernel<Op, E, C>(), unsigned(blocks), C::threads,
-                           tile_memory<Op, E, C>::bytes, stream, call);
+  /// `number` blocks of a kernel, with `bytes` of shared memory each.
+  template <class... Given>
+  void blocks(void (*kernel)(Given...), index_t number, int threads, int bytes,
+              std::type_identity_t<Given> const&... arguments) {
+    allow_shared_memory(kernel, bytes);
+    attune::detail::launch("the launch of the tiles", kernel, unsigned(number), unsigned(threads), std::size_t(bytes),
+                           stream, arguments...);
   }
 };
 
@@ -143,9 +142,20 @@ struct loading_runner {
     attune::detail::load(attune::detail::program_kernel<Program>);
   }
   void clear(void*, std::size_t) {}
+  template <class... Given>
+  void blocks(void (*kernel)(Given...), index_t, int, int bytes, std::type_identity_t<Given> const&...) {
+    allow_shared_memory(kernel, bytes);
+    attune::detail::load(kernel);
+  }
+};
+
+/// A runner with the tiles of the forward pass.
+template <class Runner>
+struct forward_runner : Runner {
   template <class Op, class E, class C>
-  void tiles(forward_call<Op, E> const&) {
-    attune::detail::load(tiles_kernel<Op, E, C>());
+  void tiles(forward_call<Op, E> const& call) {
+    require_shared_memory<Op, E, C>(shared_memory_of_device());
+    this->blocks(forward_kernel<Op, E, C>, call.blocks(), C::threads, tile_memory<Op, E, C>::bytes, call);
   }
 };
 
@@ -157,8 +167,8 @@ std::size_t workspace_bytes(cuda<E, Widths> const& exec, Op const& op, inputs<Op
                             outputs<Op, E> const& out) {
   problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents(), memory_kind::device);
   exec_cuda::arena count;
-  exec_cuda::stream_runner runner{exec.stream};
-  exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, count, op, in, out, p);
+  exec_cuda::forward_runner<exec_cuda::stream_runner> runner{{exec.stream}};
+  exec_cuda::run_forward<decltype(runner), Op, E>(Widths{}, runner, count, op, in, out, p);
   return count.needed();
 }
 
@@ -170,20 +180,16 @@ void prepare(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E cons
   problem_shape const p = detail::checked_problem("prepare", op, in, out.out.extents(), memory_kind::device);
   exec_cuda::device_of_stream const device(exec.stream);
   exec_cuda::arena none;
-  exec_cuda::loading_runner runner;
-  exec_cuda::run_forward<exec_cuda::loading_runner, Op, E>(Widths{}, runner, none, op, in, out, p);
+  exec_cuda::forward_runner<exec_cuda::loading_runner> runner;
+  exec_cuda::run_forward<decltype(runner), Op, E>(Widths{}, runner, none, op, in, out, p);
 }
 
 namespace exec_cuda {
-/// Launches a call whose arguments are checked, with the executor's workspace or memory of the stream.
-template <class E, class Widths, class Op>
-void launch_forward(char const* function, cuda<E, Widths> const& exec, Op const& op,
-                    inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out, problem_shape const& p,
-                    saved_arrays const& saved) {
-  device_of_stream const device(exec.stream);
-  stream_runner runner{exec.stream};
+/// Calls run(arena) twice: to count its memory, then with the executor's workspace or memory of the stream.
+template <class E, class Widths, class Run>
+void with_workspace(char const* function, cuda<E, Widths> const& exec, Run const& run) {
   arena memory;
-  run_forward<stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
+  run(memory);
   std::size_t const needed = memory.needed();
   if (exec.workspace != nullptr && exec.bytes < needed)
     throw error(function, "the workspace", attune::detail::text(exec.bytes, " bytes"),
@@ -191,7 +197,18 @@ void launch_forward(char const* function, cuda<E, Widths> const& exec, Op const&
   std::optional<stream_memory> room;
   if (exec.workspace == nullptr) room.emplace(exec.stream, needed);
   memory = {room ? room->get() : static_cast<unsigned char*>(exec.workspace)};
-  run_forward<stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
+  run(memory);
+}
+/// Launches a call whose arguments are checked.
+template <class E, class Widths, class Op>
+void launch_forward(char const* function, cuda<E, Widths> const& exec, Op const& op,
+                    inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out, problem_shape const& p,
+                    saved_arrays const& saved) {
+  device_of_stream const device(exec.stream);
+  forward_runner<stream_runner> runner{{exec.stream}};
+  with_workspace(function, exec, [&](arena& memory) {
+    run_forward<decltype(runner), Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
+  });
 }
 
 /// forward() on tensor cores, in the order of the executor's stream; returns before it is done. Errors are thrown
@@ -213,6 +230,16 @@ void save_rows(engine, cuda<E, Widths> const& exec, Op const& op, inputs<Op, ten
                problem_shape const& p, outputs<Op, E> const* out, Rows const& rows,
                attune::detail::heads_served const&) {
   launch_forward("forward_and_save", exec, op, in, *out, p, arrays_of(rows));
+}
+/// vjp() without its header.
+template <class Exec, class... More>
+void vjp_rows(engine, Exec const&, More const&...) {
+  static_assert(attune::detail::never<Exec>, "attune: vjp() of cuda: include <attune/cuda_gradients.hpp>");
+}
+/// The same.
+template <class Exec, class... More>
+void vjp_without_rows(engine, Exec const&, More const&...) {
+  static_assert(attune::detail::never<Exec>, "attune: vjp() of cuda: include <attune/cuda_gradients.hpp>");
 }
 
 }  // namespace exec_cuda

@@ -20,11 +20,12 @@ namespace attune::exec_cuda {
 /// Finds the functions that compute rows.
 struct engine {};
 
-/// The calls of cuda<E>. Saved rows lie in memory of the device.
+/// The calls of cuda<E>. Saved rows and gradients lie in memory of the device.
 inline constexpr call_table offers = [] {
   call_table x;
   x.forward = x.forward_and_save = without(every_operator, &offer::folds, &offer::mixtures, &offer::candidate_sets,
                                            &offer::ordered_sums, &offer::pair_values);
+  x.vjp = without(x.forward, &offer::extremes);
   x.results = result_place::memory;
   return x;
 }();

@@ -109,7 +109,9 @@ class forward_run {
       if (counting_) continue;
       runner_.tasks(e.size(), average_program{x, to});
       if (to == nullptr) continue;
+      int const number = x.number();
       x = parameter(tensor<double const>(to, e));
+      x.number(number);
     }
     if constexpr (Op::uses(field::v0))
       if (c_.in.v0.data() == &attune::detail::zero<E>) {
@@ -203,9 +205,9 @@ class forward_run {
     if constexpr (Op::has_value_gate) {
       index_t const each = std::is_empty_v<typename Op::value_gate_policy> ? 1 : c_.p.heads / c_.p.value_heads;
       c_.value =
-          copied(gated_feature<Op, E>{c_, each}, c_.p.value_heads * each, c_.p.keys, c_.p.value_width, value_unit);
+          copied(gated_feature<Op, E>{c_, each}, c_.p.value_heads * each, c_.p.keys, c_.p.value_width, unit_of_values_);
     } else {
-      c_.value = readable(c_.in.v, value_unit);
+      c_.value = readable(c_.in.v, unit_of_values_);
     }
   }
   void pairs_of_output() {
@@ -245,6 +247,7 @@ class forward_run {
   Runner& runner_;
   arena& memory_;
   bool counting_;
+  float unit_of_values_ = value_unit;  ///< of the factors of split values
   forward_call<Op, E> c_;
 };
 

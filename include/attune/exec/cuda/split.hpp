@@ -10,10 +10,6 @@
 
 namespace attune::exec_cuda {
 
-/// Factors of values are 2^14 times larger, so that the product of a weight and a factor is subnormal only where
-/// the product of the weight and the largest value is.
-inline constexpr float value_unit = 0x1p14f;
-
 /// The factors of rows; negative for a row with a number that is not finite. A row past the last counts as 0.
 template <class Feature>
 struct row_factor_program {

@@ -83,6 +83,7 @@ class laid_out {
 struct gradient_extents {
   index_t batch = 1, heads = 1, key_heads = 1, value_heads = 1, queries = 70, keys = 150, width = 64, value_width = 64;
   std::optional<index_t> offset = {};  ///< of the queries
+  shape pairs = {0, 0, 0, 0};          ///< of inputs with a number for each pair; 0: as many as there are
   index_t gate_width = 64;             ///< of gate vectors
   unsigned seed = 11;
   rows_in_memory rows = rows_in_memory::dense;
@@ -113,6 +114,9 @@ class gradient_problem {
   std::vector<E>& numbers(field f) { return numbers_[std::size_t(f)]; }
   std::vector<E>& by_out() { return by_out_; }
   shape extents(field f) const {
+    if (side_of(f) == input_side::pair)
+      return {n_.pairs.batch != 0 ? n_.pairs.batch : n_.batch, n_.pairs.head != 0 ? n_.pairs.head : n_.heads,
+              n_.pairs.position != 0 ? n_.pairs.position : n_.queries, n_.keys};
     return cuda_check::extents_of(f, {.batch = n_.batch,
                                       .heads = n_.heads,
                                       .key_heads = n_.key_heads,
@@ -158,10 +162,13 @@ class gradient_problem {
     return to;
   }
 
-  using arrays = std::array<std::vector<E>, field_count>;
-  /// The gradients of the fields that tiles have, which call(inputs, cotangents, to) writes.
+  struct arrays : std::array<std::vector<E>, field_count> {
+    std::vector<std::vector<float>> parameters, tables;
+  };
+  /// The gradients that tiles have, which call(inputs, cotangents, to) writes.
   template <class Call>
   arrays gradients(Call const& call) {
+    arrays all;
     std::deque<std::pair<field, laid_out<E>>> places;
     gradient_outputs<Op, E> to;
     for_each_field([&]<field F>() {
@@ -171,8 +178,18 @@ class gradient_problem {
           to.of(F) = places.emplace_back(F, laid_out<E>(nothing, extents(F), n_.rows)).second.view();
         }
     });
+    auto const named = [](auto const& list, std::vector<std::vector<float>>& numbers, auto& views) {
+      numbers.resize(list.size());
+      for (std::size_t n = 0; n < list.size(); ++n) {
+        shape const e = list[n].at->extents();
+        numbers[n].assign(std::size_t(e.size()), std::numeric_limits<float>::quiet_NaN());
+        views[n] = tensor<float>(numbers[n].data(), e);
+      }
+    };
+    if constexpr (exec_cuda::has_parameter_gradients<Op>) named(listed_parameters(op_), all.parameters, to.parameters);
+    if constexpr (table_count<Op> != 0)
+      if (with_tables) named(listed_tables(op_), all.tables, to.tables);
     call(in(), by(), to);
-    arrays all;
     for (auto& [f, x] : places) {
       all[std::size_t(f)] = x.numbers();
       if (!x.gaps_are_intact())
@@ -210,16 +227,30 @@ class gradient_problem {
   /// Where gradients leave `loose` times their bound or are NaN where the reference is not; "" nowhere.
   std::string beyond_bound(arrays const& got, double loose = 1) {
     auto const bound = in_double([&](auto const& in, auto const& d) {
-      return certify::gradient_error_bound(
-          op_, in, d, std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16);
+      return certify::gradient_error_bound(op_, in, d, format());
     });
     std::string wrong;
-    for (std::size_t f = 0; f < got.size(); ++f)
+    auto const named = [&](auto const& numbers, auto const& bounds) {
+      for (std::size_t n = 0; n < numbers.size(); ++n)
+        for (std::size_t k = 0; k < numbers[n].size() && wrong.empty(); ++k) {
+          auto const& right = bounds[n].numbers[k];
+          double const x = numbers[n][k];
+          ++compared;
+          if (std::isnan(x) != std::isnan(right.value) || std::fabs(x - right.value) > loose * right.bound)
+            wrong = attune::detail::text(bounds[n].path, " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
+        }
+    };
+    named(got.parameters, bound.parameters);
+    named(got.tables, bound.tables);
+    for (std::size_t f = 0; f < got.size(); ++f) {
+      double error = 0, size = 0;
       for (std::size_t k = 0; k < got[f].size(); ++k) {
         auto const& right = bound.fields[f][k];
         double const x = double(float(got[f][k]));
         bool const right_nan = std::isnan(right.value);
         ++compared;
+        if (std::isfinite(right.value))
+          error += (x - right.value) * (x - right.value), size += right.value * right.value;
         if (!right_nan && std::isfinite(right.bound) && std::fabs(x - right.value) > worst * right.bound)
           worst = std::fabs(x - right.value) / right.bound;
         bool const right_x =
@@ -228,12 +259,22 @@ class gradient_problem {
           wrong =
               attune::detail::text(name_of(field(f)), " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
       }
+      if (error > 0) norm = std::fmax(norm, std::sqrt(error / size));
+    }
     return wrong;
   }
   double worst = 0;  ///< the largest error, as a share of its bound
   long compared = 0;
+  double norm = 0;           ///< the largest relative error of the numbers of a field, in the norm of Frobenius
+  bool with_tables = false;  ///< the gradients by all tables, too
 
  private:
+  static certify::precision format() {
+    if constexpr (std::is_same_v<E, float>)
+      return certify::precision::split_products();
+    else
+      return std::is_same_v<E, bfloat16> ? certify::storage::bf16 : certify::storage::fp16;
+  }
   E draw() { return E(normal_(random_)); }
   tensor<E const> placed(field f, std::vector<E> const& numbers, shape const& e) {
     if (n_.rows == rows_in_memory::dense) return tensor<E const>(numbers.data(), e);
@@ -264,8 +305,9 @@ class gradient_problem {
 
 /// The gradients of a call against their bound; "" if they keep it. loose: for operands that are rounded once more.
 template <class E, int Width, class Op>
-std::string gradients_of(Op const& op, gradient_extents n, double loose = 1) {
+std::string gradients_of(Op const& op, gradient_extents n, double loose = 1, bool with_tables = false) {
   gradient_problem<Op, E> p(op, n);
+  p.with_tables = with_tables;
   std::string const wrong = p.beyond_bound(p.template on_host<exec_cuda::widths<Width>>(), loose);
   return p.compared == 0 ? "nothing was compared" : wrong;
 }
@@ -274,9 +316,10 @@ std::string gradients_of(Op const& op, gradient_extents n, double loose = 1) {
 template <class Arrays>
 bool same_bits(Arrays const& a, Arrays const& b) {
   for (std::size_t f = 0; f < a.size(); ++f)
-    if (a[f].size() != b[f].size() || (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), 2 * a[f].size()) != 0))
+    if (a[f].size() != b[f].size() ||
+        (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), sizeof(a[f][0]) * a[f].size()) != 0))
       return false;
-  return true;
+  return a.parameters == b.parameters && a.tables == b.tables;
 }
 
 }  // namespace attune::test

@@ -32,28 +32,60 @@ struct row_target {
   bool stores_pairs = false;  ///< two features of `to` fit one store
 
   ATTUNE_HD bool wanted() const { return parts != nullptr || !to.absent(); }
+  /// A number of the parts.
+  ATTUNE_HD float& part(index_t b, index_t h, index_t n, index_t d) const {
+    return parts[((b * heads + h) * positions + n) * width + d];
+  }
   /// Writes features d and d + 1 of a row; d is even. Features past the width are dropped.
   ATTUNE_HD void put(index_t b, index_t h, index_t n, int d, float x, float y) const {
     if (d >= width) return;
     bool const both = d + 1 < width;
     if (parts != nullptr) {
-      float* const at = parts + ((b * heads + h) * positions + n) * width + d;
+      float* const at = &part(b, h, n, d);
       at[0] = x;
       if (both) at[1] = y;
       return;
     }
     E* const at = to.row(b, h, n) + d;
     if (stores_pairs) {
-      std::uint32_t const pair = E(x).bits | std::uint32_t(E(y).bits) << 16;
-#if defined(__CUDA_ARCH__)
-      *reinterpret_cast<std::uint32_t*>(at) = pair;
-#else
-      __builtin_memcpy(static_cast<void*>(at), &pair, sizeof pair);
-#endif
+      if constexpr (sizeof(E) == 4)
+        store(at, __builtin_bit_cast(std::uint32_t, x) | std::uint64_t(__builtin_bit_cast(std::uint32_t, y)) << 32);
+      else
+        store(at, E(x).bits | std::uint32_t(E(y).bits) << 16);
     } else {
       at[0] = E(x);
       if (both) at[1] = E(y);
     }
+  }
+
+ private:
+  template <class Bits>
+  ATTUNE_HD static void store(E* to, Bits bits) {
+#if defined(__CUDA_ARCH__)
+    *reinterpret_cast<Bits*>(to) = bits;
+#else
+    __builtin_memcpy(static_cast<void*>(to), &bits, sizeof bits);
+#endif
+  }
+};
+
+/// Where the gradient by an input with a number for each pair goes. Absent and without parts: nowhere.
+template <class E>
+struct pair_target {
+  tensor<E> to = {};       ///< every pair has its own number
+  float* parts = nullptr;  ///< instead: floats of these extents, which are added to; axes of extent 1 are shared
+  index_t batch = 1, heads = 1, queries = 0, keys = 0;
+
+  ATTUNE_HD bool wanted() const { return parts != nullptr || !to.absent(); }
+  /// A number of the parts.
+  ATTUNE_HD float& part(index_t b, index_t h, index_t i, index_t j) const {
+    return parts[(((batch == 1 ? 0 : b) * heads + (heads == 1 ? 0 : h)) * queries + i) * keys + j];
+  }
+  ATTUNE_HD void put(index_t b, index_t h, index_t i, index_t j, float x) const {
+    if (parts != nullptr)
+      part(b, h, i, j) += x;
+    else
+      to(b, h, i, j) = E(x);
   }
 };
 
@@ -71,16 +103,27 @@ struct saved_numbers {
   float const *reference = nullptr, *earned = nullptr, *ground = nullptr, *acc = nullptr, *second = nullptr;
 };
 
+/// The numbers of a row that what follows its value sum needs.
+struct row_end {
+  float value_factor, share, ground_weight;
+};
+
 template <class Op, class E>
 struct gradient_call {
+  static constexpr int parameters = parameter_count<Op>;
   static constexpr int products = tile_facts<Op>::products == 0 ? 1 : tile_facts<Op>::products;
-  static constexpr int key_numbers = key_numbers_in<typename Op::contractions>;
+  static constexpr int key_numbers = numbers_in<operand_side::key, typename Op::contractions>,
+                       query_numbers = numbers_in<operand_side::query, typename Op::contractions>,
+                       pair_numbers = numbers_in<operand_side::pair, typename Op::contractions>;
   forward_call<Op, E> forward;                    ///< its plan is of the tiles of queries
   tensor<E const> d_out = {};                     ///< cotangents; absent: 0
   tensor<float const> d_lse = {}, d_ground = {};  ///< by lse and by the ground weight
-  operand d_rows = {};                            ///< rows of d_out
+  operand_of<E> d_rows = {};                      ///< rows of d_out
   saved_numbers saved = {};
   pair_record<Op>* pairs = nullptr;  ///< B, groups, row tiles x rows of a tile; rows past the last see no key
+  /// Of split rows that tiles of keys stream, in the order of a tile: B, groups, row tiles, operands (queries of every
+  /// product, then d_out), rows of a tile.
+  float* row_factors = nullptr;
   int row_tiles = 0, key_tiles = 0;  ///< of the tiles of keys: tiles of rows that they stream, and of keys
   int rows_each = 0, keys_each = 0;  ///< and their extents
   tile_hull* hulls = nullptr;        ///< B, groups, row tiles; of interval masks
@@ -89,15 +132,40 @@ struct gradient_call {
   int* infinite_keys = nullptr;      ///< B, tiles of keys that tiles of queries stream: 1 if one has an infinity
   int* infinite_rows = nullptr;      ///< B, row tiles: the same of the queries that tiles of keys stream
   row_target<E> by_query[products] = {}, by_key[products] = {}, by_value = {};  ///< by operands of products, and by v
-  row_target<E> by_number[key_numbers == 0 ? 1 : key_numbers] = {};             ///< by numbers of keys
+  row_target<E> by_key_number[key_numbers + 1] = {}, by_query_number[query_numbers + 1] = {};  ///< by numbers
+  pair_target<E> by_pair[pair_numbers + 1] = {};                                               ///< by numbers of pairs
+  int shared_batches = 1, shared_groups = 1;  ///< a block owns the pairs of so many batch elements and groups
+  float *by_member = nullptr,                 ///< B H Lq x member_sums<Op>::size
+      *by_parameter = nullptr;                ///< B H Lq x parameters
+  row_end* ends = nullptr;                    ///< B H Lq
 
+  /// Blocks of tiles of keys, and the tile that block n computes.
+  ATTUNE_HD index_t key_blocks() const { return forward.p.batch * forward.groups * key_tiles; }
+  ATTUNE_HD block_place key_block(index_t n) const {
+    index_t const pair = n / key_tiles;
+    return {int(pair / forward.groups), int(pair % forward.groups), int(n % key_tiles)};
+  }
+  /// Blocks of tiles of queries, and the tile that block n computes as number s of shared_batches x shared_groups.
+  ATTUNE_HD index_t query_blocks() const {
+    return forward.p.batch / shared_batches * (forward.groups / shared_groups) * forward.row_tiles;
+  }
+  ATTUNE_HD block_place query_block(index_t n, int s) const {
+    index_t const groups = forward.groups / shared_groups, pair = n / forward.row_tiles;
+    return {int(pair / groups) * shared_batches + s / shared_groups,
+            int(pair % groups) * shared_groups + s % shared_groups, forward.row_tiles - 1 - int(n % forward.row_tiles)};
+  }
+
+  /// The factor of the row of d_out; 1 without d_out.
+  ATTUNE_HD float factor_of_d_out(index_t b, group_row const& at) const {
+    return d_rows.factors == nullptr ? 1.f : d_rows.factors_of(b, at.head)[split_operand::place(at.query)];
+  }
   /// Row n of a group, among the records of pairs.
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
     return (b * forward.groups + group) * (index_t(row_tiles) * rows_each) + n;
   }
-  /// 0, 1 or 2: no row, some row or every row of tile t of rows sees the keys of a tile.
-  ATTUNE_HD int class_of(index_t b, int group, int t, int key_tile) const {
-    index_t const at = (b * forward.groups + group) * row_tiles + t;
+  /// 0, 1 or 2: no row, some row or every row of tile t of rows sees the keys of a tile. at: its number among the tiles
+  /// of all groups.
+  ATTUNE_HD int class_of(index_t at, int t, int key_tile) const {
     if constexpr (Op::mask_policy::form == mask_form::interval) {
       tile_hull const x = hulls[at];
       int const first = key_tile * keys_each, whole = first + keys_each, keys = int(forward.p.keys),

@@ -34,6 +34,7 @@ struct row_slopes_program {
     __builtin_memcpy(to.bound, &mine.bound, sizeof mine.bound);
     to.gap = -attune::detail::limits<float>::infinity;
     to.reference = mine.reference;
+    if constexpr (tile_format<E>::split) write_factors(task, b, at, exists);
     if (!exists) return;
     to.first = mine.first;
     to.last = mine.last;
@@ -41,8 +42,17 @@ struct row_slopes_program {
   }
 
  private:
+  ATTUNE_HD void write_factors(index_t task, index_t b, group_row const& at, bool exists) const {
+    constexpr int products = facts::is::products;
+    index_t const n = task % c.rows_each;
+    float* const to = c.row_factors + (task - n) * (products + 1) + split_operand::place(n);
+    for (int k = 0; k < products; ++k)
+      to[k * c.rows_each] = exists ? c.forward.query[k].factors_of(b, at.head)[split_operand::place(at.query)] : 1.f;
+    to[products * c.rows_each] = exists ? c.factor_of_d_out(b, at) : 1.f;
+  }
   ATTUNE_HD void slopes(pair_record<Op>& to, row_record<Op> const& mine, index_t b, group_row const& at) const {
-    using D = dual<float, 2>;  // earned and ground mass
+    constexpr int parameters = parameter_count<Op>;
+    using D = dual<float, 2 + parameters>;  // earned and ground mass, parameters
     auto const& p = c.forward.p;
     index_t const n = c.forward.row_number(b, at.head, at.query);
     attune::detail::row_gains<float> gains{0, 0, 0, number(c.d_lse, b, at)};
@@ -57,11 +67,14 @@ struct row_slopes_program {
     }
     float const m = c.saved.reference[n];
     auto const facts_of_row = attune::detail::row_of_count<float>(p, index_t(mine.visible), b, at.head, at.query);
-    auto const moving = lifted(facts_of_row, lift<D>{});
+    auto const moving = lifted(facts_of_row, lift<D>{{}, {0, parameters, 2}});
     auto const f = c.forward.op.bind(moving);
     auto const s = attune::detail::slopes_of_masses<Op>(f.normalizer, m, c.saved.earned[n], c.saved.ground[n],
                                                         moving.visible, f.logit_shift, gains);
     auto const pair = s.pair();
+    if (c.ends != nullptr) c.ends[n] = {s.done.value_factor.value, s.done.share.value, s.done.ground_weight.value};
+    if (c.by_parameter != nullptr)
+      for (int k = 0; k < parameters; ++k) c.by_parameter[n * parameters + k] = s.by[2 + k];
     to.factor = pair.factor;
     to.share = pair.share;
     to.by_earned = pair.by_earned;
@@ -132,7 +145,7 @@ struct row_range_program {
     index_t const b = n / (index_t(c.key_tiles) * c.forward.groups);
     row_range to{0, 0};
     for (int t = 0; t < c.row_tiles; ++t) {
-      if (c.class_of(b, group, t, tile) == 0) continue;
+      if (c.class_of((b * c.forward.groups + group) * c.row_tiles + t, t, tile) == 0) continue;
       if (to.until == 0) to.from = t;
       to.until = t + 1;
     }

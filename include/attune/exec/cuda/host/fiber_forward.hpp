@@ -23,19 +23,18 @@ struct fiber_blocks {
   unsigned seed = 0;  ///< of the schedule
   long switches = 0;  ///< from one fiber to another, so far
 
-  /// Every Tile of a call, as host_blocks::each. Errors: attune::error if a block gets stuck.
-  template <class Tile, class Call, class Forward>
-  void each(Call const& call, Forward const& c, int tiles, int warps) {
+  /// Runs Tiles as host_blocks::each does. Errors: attune::error if a block gets stuck.
+  template <class Tile, class Call, class Place>
+  void each(Call const& call, index_t count, int each, Place const& place, int warps) {
     unsigned number = 0;
-    for (int b = 0; b < int(c.p.batch); ++b)
-      for (int g = 0; g < c.groups; ++g)
-        for (int t = 0; t < tiles; ++t) {
-          fiber_block block(Tile::shared_bytes);
-          block.run(warps, seed * 7919u + number++, [&](int w) { Tile(call, block.shared(), w, {b, g, t}).run(); });
-          switches += block.switches();
-          if (!block.stuck().empty())
-            throw error("fibers", "the warps of a block", block.stuck(), "every warp ends in every schedule");
-        }
+    for (index_t n = 0; n < count; ++n)
+      for (int s = 0; s < each; ++s) {
+        fiber_block block(Tile::shared_bytes);
+        block.run(warps, seed * 7919u + number++, [&](int w) { Tile(call, block.shared(), w, place(n, s)).run(); });
+        switches += block.switches();
+        if (!block.stuck().empty())
+          throw error("fibers", "the warps of a block", block.stuck(), "every warp ends in every schedule");
+      }
   }
 };
 template <class W>

@@ -20,15 +20,14 @@ namespace attune::testing {
 /// Blocks of host warps, one warp after the other.
 struct host_blocks {
   using warp = host_warp;  ///< what tiles are compiled for
-  /// Every Tile of a call: `tiles` for each group of heads of each batch element of `c`.
-  template <class Tile, class Call, class Forward>
-  void each(Call const& call, Forward const& c, int tiles, int warps) {
+  /// Runs the Tiles of `count` blocks. Block n computes the tiles place(n, s) for s in [0, each).
+  template <class Tile, class Call, class Place>
+  void each(Call const& call, index_t count, int each, Place const& place, int warps) {
     std::vector<unsigned char> memory(Tile::shared_bytes + 128, 0xff);
     unsigned char* const shared = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128) % 128;
-    for (int b = 0; b < int(c.p.batch); ++b)
-      for (int g = 0; g < c.groups; ++g)
-        for (int t = 0; t < tiles; ++t)
-          for (int w = 0; w < warps; ++w) Tile(call, shared, w, {b, g, t}).run();
+    for (index_t n = 0; n < count; ++n)
+      for (int s = 0; s < each; ++s)
+        for (int w = 0; w < warps; ++w) Tile(call, shared, w, place(n, s)).run();
   }
 };
 
@@ -46,7 +45,8 @@ struct emulated_runner : Blocks {
   /// Every tile of a call.
   template <class Op, class E, class C>
   void tiles(exec_cuda::forward_call<Op, E> const& call) {
-    this->template each<exec_cuda::forward_tile<typename Blocks::warp, Op, E, C>>(call, call, call.row_tiles, C::warps);
+    this->template each<exec_cuda::forward_tile<typename Blocks::warp, Op, E, C>>(
+        call, call.blocks(), 1, [&](index_t n, int) { return call.block(n); }, C::warps);
   }
 };
 using host_runner = emulated_runner<host_blocks>;

@@ -181,6 +181,8 @@ struct host_warp {
     });
   }
   /// See exec_cuda::warp_vocabulary.
+  static int once_more(int warp) { return warp; }
+  /// See exec_cuda::warp_vocabulary.
   template <class F>
   static void all_warps(int, int warps, F const& f) {
     for (int w = 0; w < warps; ++w) f(w);

@@ -19,17 +19,17 @@ namespace attune::testing {
 /// An emulated_runner with the tiles of gradients.
 template <class Blocks>
 struct emulated_gradient_runner : emulated_runner<Blocks> {
-  /// Every tile of queries.
-  template <class Op, class E, class C>
-  void query_gradients(exec_cuda::gradient_call<Op, E> const& call) {
-    this->template each<exec_cuda::query_gradient_tile<typename Blocks::warp, Op, E, C>>(
-        call, call.forward, call.forward.row_tiles, C::warps);
-  }
-  /// Every tile of keys.
-  template <class Op, class E, class C>
-  void key_gradients(exec_cuda::gradient_call<Op, E> const& call) {
-    this->template each<exec_cuda::key_gradient_tile<typename Blocks::warp, Op, E, C>>(call, call.forward,
-                                                                                       call.key_tiles, C::warps);
+  /// Every tile of keys, and every tile of queries.
+  template <class Op, class E, class Queries, class Keys, bool Members>
+  void gradients(exec_cuda::gradient_call<Op, E> const& call, bool queries, bool keys) {
+    using lane = typename Blocks::warp;
+    if (keys)
+      this->template each<exec_cuda::key_gradient_tile<lane, Op, E, Keys>>(
+          call, call.key_blocks(), 1, [&](index_t n, int) { return call.key_block(n); }, Keys::warps);
+    if (queries)
+      this->template each<exec_cuda::query_gradient_tile<lane, Op, E, Queries, Members>>(
+          call, call.query_blocks(), call.shared_batches * call.shared_groups,
+          [&](index_t n, int s) { return call.query_block(n, s); }, Queries::warps);
   }
 };
 
@@ -41,13 +41,10 @@ void run_emulated_vjp(Runner& runner, Op const& op, inputs<Op, tensor<E const>> 
   problem_shape const p = attune::detail::checked_inputs("vjp", op, in);
   attune::detail::check_cotangents("vjp", d, p);
   auto const rows = attune::detail::rows_in<Op>("vjp", saved, p);
-  exec_cuda::saved_numbers const arrays{rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(),
-                                        rows.second.data()};
+  exec_cuda::saved_numbers const arrays = exec_cuda::numbers_of(rows);
   auto const wanted = attune::detail::views_of(to, op, in);
   exec_cuda::check_wanted(op, wanted);
-  exec_cuda::row_cotangents<E> by{d.out};
-  if constexpr (Op::has_lse) by.lse = d.lse;
-  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
+  auto const by = exec_cuda::cotangents_of(d);
   exec_cuda::arena memory;
   exec_cuda::run_vjp<Runner, Op, E>(Widths{}, runner, memory, op, in, p, arrays, by, wanted);
   std::vector<unsigned char> room(memory.needed());

@@ -51,11 +51,12 @@ ATTUNE_LANE X over_four(X x, Combine const& combine) {
   return x;
 }
 
-/// Width: features of rows in shared memory, a multiple of 64. BN keys; MI x 16 rows for each of the warps.
-template <int Width, int BN, int MI, int Warps>
+/// Width: features of rows in shared memory, a multiple of 64. BN keys; MI x 16 rows for each of the warps, or for
+/// `Parts` adjacent warps: all of these compute the scores, and each has the sums of a part of the features.
+template <int Width, int BN, int MI, int Warps, int Parts = 1>
 struct tile_config {
-  static_assert(Width % 64 == 0 && BN % 16 == 0);
-  static constexpr int width = Width, bn = BN, mi = MI, warps = Warps, rows = 16 * MI * Warps;
+  static_assert(Width % (64 * Parts) == 0 && BN % 16 == 0 && Warps % Parts == 0);
+  static constexpr int width = Width, bn = BN, mi = MI, warps = Warps, parts = Parts, rows = 16 * MI * Warps / Parts;
   static constexpr int threads = 32 * Warps;
 };
 
@@ -108,38 +109,50 @@ inline constexpr int large_memory = 163 * 1024, small_memory = 99 * 1024;
 /// Whether a block of sm_N has small_memory. N10: 10 N, as nvcc lists it.
 constexpr bool has_small_memory(int n10) { return n10 == 860 || n10 == 890 || n10 == 1200 || n10 == 1210; }
 
-/// C with fewer keys or warps, so that a block takes at most Most bytes; the smallest tile, if none does.
-template <class Op, class E, class C, int Most>
+/// The memory of a block of the forward pass, by its extents.
+template <class Op, class E>
+struct forward_memory {
+  template <class C>
+  using of = tile_memory<Op, E, C>;
+};
+/// C with fewer keys or warps, so that a block takes at most Most bytes of Memory; the smallest tile, if none does.
+template <class Memory, class C, int Most>
 struct fitted_config {
   static constexpr int bn = C::bn > 32 || (C::warps <= 4 && C::bn > 16) ? C::bn / 2 : C::bn;
-  static constexpr int warps = bn == C::bn && C::warps > 1 ? C::warps / 2 : C::warps;
-  static constexpr bool done = tile_memory<Op, E, C>::bytes <= Most || (bn == C::bn && warps == C::warps);
+  static constexpr int warps = bn == C::bn && C::warps > C::parts ? C::warps / 2 : C::warps;
+  static constexpr bool done = Memory::template of<C>::bytes <= Most || (bn == C::bn && warps == C::warps);
   static auto find() {
     if constexpr (done)
       return C{};
     else
-      return typename fitted_config<Op, E, tile_config<C::width, bn, C::mi, warps>, Most>::type{};
+      return typename fitted_config<Memory, tile_config<C::width, bn, C::mi, warps, C::parts>, Most>::type{};
   }
   using type = decltype(find());
 };
 /// The tile of an operator for a width, in at most Memory bytes if that is possible.
 template <class Op, class E, int Width, int Memory = large_memory>
-using config_of =
-    typename std::conditional_t<Memory == large_memory, chosen_config<Op, E, Width>,
-                                fitted_config<Op, E, typename chosen_config<Op, E, Width>::type, Memory>>::type;
+using config_of = typename std::conditional_t<
+    Memory == large_memory, chosen_config<Op, E, Width>,
+    fitted_config<forward_memory<Op, E>, typename chosen_config<Op, E, Width>::type, Memory>>::type;
 
-/// Throws attune::error if a tile takes more than the `has` bytes that a block of the device may have.
+/// Throws attune::error if tiles take more than the `has` bytes that a block of the device may have. smallest: bytes of
+/// the tiles of small_widths.
+inline void require_shared_memory(char const* function, int has, int needs, int smallest, int width, int products) {
+  using attune::detail::text;
+  if (needs <= has) return;
+  throw error(function, "a block of the device", text(has, " bytes of shared memory"),
+              text(needs, ", for tiles of ", width, " features and ", products, " products: ",
+                   smallest <= has ? "compile for this device alone, as with -arch=native, or call "
+                                     "cuda<E, exec_cuda::small_widths<64, 128, 256>>"
+                                   : "a device with more, fewer features, or thrust_on"));
+}
+/// The same for a tile of the forward pass.
 template <class Op, class E, class C>
 void require_shared_memory(int has) {
-  using attune::detail::text;
-  constexpr int needs = tile_memory<Op, E, C>::bytes;
-  constexpr int least = tile_memory<Op, E, typename fitted_config<Op, E, C, small_memory>::type>::bytes;
-  if (needs <= has) return;
-  throw error("forward", "a block of the device", text(has, " bytes of shared memory"),
-              text(needs, ", for tiles of ", C::width, " features and ", tile_facts<Op>::products, " products: ",
-                   least <= has ? "compile for this device alone, as with -arch=native, or call "
-                                  "cuda<E, exec_cuda::small_widths<64, 128, 256>>"
-                                : "a device with more, fewer features, or thrust_on"));
+  using memory = forward_memory<Op, E>;
+  using small = typename fitted_config<memory, C, small_memory>::type;
+  require_shared_memory("forward", has, tile_memory<Op, E, C>::bytes, memory::template of<small>::bytes, C::width,
+                        tile_facts<Op>::products);
 }
 
 /// The address of a chunk of 8 features, so that 8 rows of a column and 8 chunks of a row lie in different banks.

@@ -68,8 +68,9 @@ struct products {
       }
     }
   }
-  /// o += w v, w rounded to E.
-  ATTUNE_LANE static void add(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+  /// o += w v, w rounded to E. For a part of the features, v is where the first of them is, a multiple of 64.
+  template <int Columns>
+  ATTUNE_LANE static void add(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
     U const from = rows_address(0, v);
     ATTUNE_UNROLL
     for (int n = 0; n < blocks / 2; ++n) {
@@ -82,7 +83,7 @@ struct products {
         x[i][3] = W::template pack<E>(w[i][2 * n + 1][2], w[i][2 * n + 1][3]);
       }
       ATTUNE_UNROLL
-      for (int d = 0; d < C::width / 16; ++d) {
+      for (int d = 0; d < Columns / 2; ++d) {
         U y[4];
         W::ldmatrix4(y, sm, moved(from, d, n * 16 * row), true);
         ATTUNE_UNROLL
@@ -111,7 +112,8 @@ struct products {
   /// The same for weights of any size: the weights of a row are multiplied by a power of two, so that the largest is in
   /// [2^14, 2^15), and the sum by its inverse. For fp16, whose numbers end at 6e-8 and at 65504. Weights below 2^-38 of
   /// the largest of their row and tile vanish.
-  ATTUNE_LANE static void add_scaled(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+  template <int Columns>
+  ATTUNE_LANE static void add_scaled(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
     A top[2 * C::mi], up[2 * C::mi], back[2 * C::mi];
     each_row<W, 2 * C::mi>([&](int r, int l) { W::at(top[r], l) = 0x1p-112f; });
     each_number<W, C::mi, blocks>([&](int i, int n, int e, int l) {
@@ -136,7 +138,7 @@ struct products {
     }
     U const from = rows_address(0, v);
     ATTUNE_UNROLL
-    for (int d = 0; d < C::width / 16; ++d) {
+    for (int d = 0; d < Columns / 2; ++d) {
       A fresh[C::mi][2][4];
       ATTUNE_UNROLL
       for (int n = 0; n < blocks / 2; ++n) {
@@ -160,8 +162,8 @@ struct products {
     }
   }
   /// The same for gradients, which may have any size: in fp16 they are scaled.
-  ATTUNE_LANE static void add_any_size(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm,
-                                       int v) {
+  template <int Columns>
+  ATTUNE_LANE static void add_any_size(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
     if constexpr (std::is_same_v<E, float16>)
       add_scaled(o, w, sm, v);
     else
@@ -170,10 +172,10 @@ struct products {
   /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
   /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are
   /// indexed. ZeroWins: a weight of 0 adds 0 even to an infinity.
-  template <bool ZeroWins = false>
-  ATTUNE_LANE static void add_seen(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4],
+  template <bool ZeroWins = false, int Columns>
+  ATTUNE_LANE static void add_seen(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4],
                                    of<std::uint32_t> const (&seen)[2 * C::mi], shared sm, int v) {
-    A weights[C::mi][blocks][4], sums[C::mi][C::width / 8][4];  // laid out as w and o: registers stay where they are
+    A weights[C::mi][blocks][4], sums[C::mi][Columns][4];  // laid out as w and o: registers stay where they are
     of<std::uint32_t> visible[2 * C::mi];
     ATTUNE_UNROLL
     for (int r = 0; r < 2 * C::mi; ++r) visible[r] = seen[r];
@@ -188,7 +190,7 @@ struct products {
         A const weight = W::shfl(weights[r / 2][own / 2][2 * (r % 2) + own % 2], source);
         of<std::uint32_t> const bits = W::shfl(visible[r], source);
         ATTUNE_ROLLED
-        for (int d = 0; d < C::width / 8; ++d) {
+        for (int d = 0; d < Columns; ++d) {
           U const pair = W::read4(
               sm, W::each_lane([&](int l) { return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3)); }));
           W::for_lanes([&](int l) {

@@ -74,12 +74,15 @@ struct split_products {
     if (W::any(odd)) multiply_again(s[0], sm, warp, q, k, of_rows, of_keys);
   }
 
-  /// o += w v. v: where values are; of_keys: their factors.
-  ATTUNE_LANE static void add(A (&o)[1][C::width / 8][4], A const (&w)[1][blocks][4], shared sm, int v, int of_keys) {
+  /// o += w v. v: where values are; of_keys: their factors, times value_unit unless they are Plain.
+  /// For a part of the features, v is where the first of them is, a multiple of 64.
+  template <bool Plain = false, int Columns>
+  ATTUNE_LANE static void add(A (&o)[1][Columns][4], A const (&w)[1][blocks][4], shared sm, int v, int of_keys) {
+    constexpr float unit = Plain ? value_unit : 1.f;
     A x[blocks][4], top[2], up[2], back[2];
     each_row<W, 2>([&](int r, int l) { W::at(top[r], l) = 0x1p-98f; });
     each_factor(sm, of_keys, [&](int block, int e, int l, float by) {
-      float const y = W::at(w[0][block][e], l) * ::fabsf(by);
+      float const y = W::at(w[0][block][e], l) * (::fabsf(by) * unit);
       W::at(x[block][e], l) = y;
       W::at(top[e / 2], l) = ::fmaxf(W::at(top[e / 2], l), ::fabsf(y));
     });
@@ -102,7 +105,7 @@ struct split_products {
     }
     U const from = plain::rows_address(0, v);
     ATTUNE_UNROLL
-    for (int d = 0; d < C::width / 16; ++d) {
+    for (int d = 0; d < Columns / 2; ++d) {
       A fresh[2][4];
       ATTUNE_UNROLL
       for (int n = 0; n < blocks / 2; ++n) {
@@ -118,6 +121,45 @@ struct split_products {
         to = approximate::fma(W::at(fresh[half][e], l), W::at(back[e / 2], l), to);
       });
     }
+  }
+
+  /// The same for values that may not be finite, in float: adds the values of the keys that a row sees, and no others.
+  /// A weight of 0 adds 0 even to an infinity. `seen` as in products::add_seen. Rare, so the loops are not unrolled.
+  template <int Columns>
+  ATTUNE_LANE static void add_seen(A (&o)[1][Columns][4], A const (&w)[1][blocks][4], U const (&seen)[2], shared sm,
+                                   int v, int of_keys) {
+    A weights[blocks][4], sums[Columns][4];  // copies are indexed: registers stay where they are
+    U visible[2] = {seen[0], seen[1]};
+    plain::copy(weights, w[0]);
+    plain::copy(sums, o[0]);
+    ATTUNE_ROLLED
+    for (int key = 0; key < C::bn; ++key) {
+      U const factor =
+          W::read4(sm, W::each_lane([&](int) { return std::uint32_t(of_keys + 4 * int(split_operand::place(key))); }));
+      int const own = 2 * (key / 8) + key % 2;
+      of<int> const source = W::each_lane([&](int l) { return (l & ~3) + key % 8 / 2; });
+      ATTUNE_ROLLED
+      for (int r = 0; r < 2; ++r) {
+        A const weight = W::shfl(weights[own / 2][2 * r + own % 2], source);
+        U const bits = W::shfl(visible[r], source);
+        ATTUNE_ROLLED
+        for (int d = 0; d < Columns; ++d) {
+          A value[2], rest[2];
+          U const at = W::each_lane([&](int l) { return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3)); });
+          W::template unpack<E>(W::read4(sm, at), value[0], value[1]);
+          W::template unpack<E>(W::read4(sm, W::each_lane([&](int l) { return W::at(at, l) + Memory::key_plane; })),
+                                rest[0], rest[1]);
+          W::for_lanes([&](int l) {
+            if ((W::at(bits, l) >> own & 1u) == 0 || W::at(weight, l) == 0.f) return;
+            float const size = ::fabsf(number(W::at(factor, l)));
+            ATTUNE_UNROLL
+            for (int e = 0; e < 2; ++e)
+              W::at(sums[d][2 * r + e], l) += W::at(weight, l) * ((W::at(value[e], l) + W::at(rest[e], l)) * size);
+          });
+        }
+      }
+    }
+    plain::copy(o[0], sums);
   }
 
   /// Whether a value of the tile is not finite. All warps of the block agree.

@@ -10,11 +10,6 @@
 
 namespace attune::exec_cuda {
 
-/// Which tile of rows a block computes.
-struct block_place {
-  int batch, group, tile;
-};
-
 /// The part of a tile that depends on the rows alone, not on their scores and masses.
 template <class W, class Op, class E, class C>
 class tile_rows {
@@ -98,15 +93,15 @@ class tile_rows {
   /// Copies the rows of this tile.
   ATTUNE_LANE void fetch_queries() {
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k) {
-      operand_of<E> from = call.query[k];
-      staged::queries(shared, memory::query(k), warp, from, block.batch, block.group, call.pack, block.tile * C::rows,
-                      call.rows);
-      if constexpr (format::split) {
-        from.data += from.plane;
-        staged::queries(shared, memory::query(k) + memory::query_plane, warp, from, block.batch, block.group, call.pack,
-                        block.tile * C::rows, call.rows);
-      }
+    for (int k = 0; k < facts::products; ++k) fetch_own(memory::query(k), call.query[k]);
+  }
+  /// Copies the rows of this tile from an operand with the positions and heads of queries.
+  ATTUNE_LANE void fetch_own(int to, operand_of<E> from) {
+    staged::queries(shared, to, warp, from, block.batch, block.group, call.pack, block.tile * C::rows, call.rows);
+    if constexpr (format::split) {
+      from.data += from.plane;
+      staged::queries(shared, to + memory::query_plane, warp, from, block.batch, block.group, call.pack,
+                      block.tile * C::rows, call.rows);
     }
   }
   /// The tiles of keys of this tile of rows. Of an interval mask, every warp finds them for itself.
@@ -152,9 +147,11 @@ class tile_rows {
   }
   ATTUNE_LANE unsigned char const* rows_of(operand const& x) const { return x.rows(block.batch, head_of(x)); }
 
+  /// Which rows of the tile the warp has; C::parts warps have them together.
+  ATTUNE_LANE int own() const { return warp / C::parts; }
   /// The number of row r of this lane in its group; may be past the last.
   ATTUNE_LANE int row_in_group(int r, int l) const {
-    return block.tile * C::rows + warp * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
+    return block.tile * C::rows + own() * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
   }
   ATTUNE_LANE group_row row_of(int r, int l) const {
     int const n = row_in_group(r, l);  // smallest() makes nvcc 13.0 spill in one kernel

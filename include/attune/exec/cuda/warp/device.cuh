@@ -140,6 +140,12 @@ struct device_warp {
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(r) : "r"(base + at) : "memory");
     return r;
   }
+  /// The number of the warp in its block, from the thread's own register.
+  ATTUNE_DEVICE int once_more(int) {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread >> 5;
+  }
   /// Runs f(w) for the copies that the warps of the block share: on a device each warp runs its own.
   template <class F>
   ATTUNE_DEVICE void all_warps(int warp, int, F const& f) {

@@ -37,6 +37,7 @@ struct function_of_lanes {
 /// | sync(), sync_or(b) | waits for the warps of the block; true if b is true in any lane of it. |
 /// | read16(r, base, at), read4(base, at) | 16 or 4 bytes of shared memory for each lane. |
 /// | write16(base, at, r) | writes 16 bytes of shared memory for each lane. |
+/// | once_more(warp) | the warp's number, computed again, so that nothing derived from it is kept in a register. |
 /// | all_warps(warp, warps, f) | f(w) for the copies that a block shares; each warp runs its own, host_warp all. |
 ///
 /// Every lane calls every member: a tile branches on what all lanes of the warp agree about. Addresses of 16 bytes are
@@ -70,6 +71,7 @@ concept warp_vocabulary =
       W::read16(words, base, word);
       W::write16(base, word, written);
       { W::read4(base, word) } -> std::same_as<typename W::template of<std::uint32_t>>;
+      { W::once_more(0) } -> std::same_as<int>;
       W::all_warps(0, 1, function_of_lanes{});
     };
 

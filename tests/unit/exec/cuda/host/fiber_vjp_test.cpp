@@ -70,5 +70,26 @@ TEST_CASE("gradients on fibers: a query that is NaN") {
   CHECK(p.schedules(fault::none, 5, p.on_host()) == 0);
 }
 
+/// Whether every schedule of a causal call gives the bits of host warps.
+template <int Width, class E>
+bool same_in_schedules(int count) {
+  auto const op = softmax_attention(mask::causal{});
+  using widths = exec_cuda::widths<Width>;
+  gradient_problem<std::remove_const_t<decltype(op)>, E> call(
+      op, {.heads = 2, .queries = 40, .keys = 70, .width = Width, .value_width = Width, .offset = 30});
+  auto const saved = call.template saved<widths>();
+  auto const right = call.gradients([&](auto const& in, auto const&... x) {
+    vjp_on_host_warps<widths>(op, in, std::span<float const>(saved), x...);
+  });
+  for (int seed = 0; seed < count; ++seed)
+    if (!same_bits(right, call.gradients([&](auto const& in, auto const&... x) {
+          vjp_on_fibers<fiber_warp, widths>(op, in, std::span<float const>(saved), x..., unsigned(seed));
+        })))
+      return false;
+  return true;
+}
+TEST_CASE("gradients on fibers: warps that share rows") { CHECK(same_in_schedules<256, bfloat16>(5)); }
+TEST_CASE("gradients on fibers: floats") { CHECK(same_in_schedules<64, float>(5)); }
+
 }  // namespace
 }  // namespace attune::testing

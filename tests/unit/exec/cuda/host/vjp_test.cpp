@@ -177,7 +177,9 @@ TEST_CASE("gradients of tiles: no batch element and no head") {
 }
 
 TEST_CASE("gradients of tiles: gradients that they do not have are refused in words") {
-  auto const op = attention(kernel::dot_product{}, normalizer::valued_sink{0.5});
+  std::vector<double> const numbers_of_tables(9 * 64, 0.1);
+  auto const of = [&](index_t rows) { return tensor<double const>(numbers_of_tables.data(), {1, 1, rows, 64}); };
+  auto const op = transformer_xl_attention(of(1), of(1), of(9));
   using op_type = std::remove_const_t<decltype(op)>;
   gradient_problem<op_type, bfloat16> p(op, {.queries = 3, .keys = 4});
   auto const rows = p.saved<exec_cuda::widths<64>>();
@@ -189,14 +191,14 @@ TEST_CASE("gradients of tiles: gradients that they do not have are refused in wo
       });
     });
   };
-  std::vector<bfloat16> room(64);
+  std::vector<bfloat16> room(3 * 64);
   CHECK(call(rows, [&](auto& to) {
-          to.of(field::v0) = tensor<bfloat16>(room.data(), {1, 1, 1, 64});
-        }).find("the gradient by v0") != std::string::npos);
-  float number = 0;
+          to.of(field::q) = tensor<bfloat16>(room.data(), {1, 1, 3, 64});
+        }).find("the gradient by q") != std::string::npos);
+  std::vector<float> numbers(9 * 64);
   CHECK(call(rows, [&](auto& to) {
-          to.parameters.back() = tensor<float>(&number, {1, 1, 1, 1});
-        }).find("the gradient by normalizer.logit") != std::string::npos);
+          to.tables.back() = tensor<float>(numbers.data(), {1, 1, 9, 64});
+        }).find("the gradient by kernel.") != std::string::npos);
   CHECK(call(std::span<float const>(rows).first(3), [](auto&) {}).find("memory") != std::string::npos);
   CHECK(call(rows, [](auto&) {}) == "");
 }

@@ -158,7 +158,7 @@ TEST_CASE("gradients of tiles: a logit of +inf is NaN for its row and its keys, 
   for (std::size_t k = 0; k < 150 * 16; ++k) {
     float const x = number(got, field::q, k), before = number(was, field::q, k);
     if (k < first)
-      changed += std::fabs(x - before) <= 0.02f * (std::fabs(before) + 0.02f) ? 0 : 1;
+      changed += std::fabs(x - before) <= 0.02f * (std::fabs(before) + 0.2f) ? 0 : 1;
     else
       not_nan += std::isnan(x) ? 0 : 1;
     for (field const f : {field::k, field::v})  // the last row sees every key

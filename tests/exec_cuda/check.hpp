@@ -55,6 +55,7 @@ inline shape extents_of(field f, sizes const& n) {
 template <class Place>
 struct learned {
   Place& place;
+  index_t width = 64;  ///< of queries and keys
   std::mt19937 random{7};
   template <class T>
   T const* array(std::vector<T> const& x) {
@@ -171,8 +172,8 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
   ++cases;
   try {
     host_place host;
-    learned<host_place> for_host{host};
-    learned<Place> for_place{place};
+    learned<host_place> for_host{host, n.width};
+    learned<Place> for_place{place, n.width};
     auto const exact = make(for_host);
     auto const op = make(for_place);
     using Op = std::remove_cvref_t<decltype(op)>;

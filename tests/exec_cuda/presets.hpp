@@ -37,11 +37,13 @@ void presets(On const& on) {
     on("RBF", square, [](auto&) { return rbf_attention(20, visible()); });
     on("L2", square, [](auto&) { return l2_attention({}, visible()); });
   } else if constexpr (Group == 5) {
-    on("elliptical", square, [](auto& of) { return elliptical_attention(of.numbers(1, 1, 64, 0), visible()); }, 4);
-    on("bilinear", square, [](auto& of) { return bilinear_attention(of.numbers(4, 1, 64), visible()); }, 4);
     on(
-        "rotary", square, [](auto& of) { return attention(kernel::rotary{.angles = of.angles(257, 32)}, visible()); },
+        "elliptical", square, [](auto& of) { return elliptical_attention(of.numbers(1, 1, of.width, 0), visible()); },
         4);
+    on("bilinear", square, [](auto& of) { return bilinear_attention(of.numbers(4, 1, of.width), visible()); }, 4);
+    on(
+        "rotary", square,
+        [](auto& of) { return attention(kernel::rotary{.angles = of.angles(257, of.width / 2)}, visible()); }, 4);
   } else if constexpr (Group == 6) {
     on("scalar sort", square, [](auto&) { return scalar_sort_attention(0.5, visible()); });
     on("hybrid", square, [](auto&) { return hybrid_attention(0.5, visible()); });
@@ -54,8 +56,8 @@ void presets(On const& on) {
     on(
         "Transformer-XL", square,
         [](auto& of) {
-          return transformer_xl_attention(of.numbers(4, 1, 64), of.numbers(4, 1, 64), of.numbers(4, 1025, 64),
-                                          visible());
+          return transformer_xl_attention(of.numbers(4, 1, of.width), of.numbers(4, 1, of.width),
+                                          of.numbers(4, 1025, of.width), visible());
         },
         4);
     on("SMCA", square, [](auto&) { return smca_attention(0.3, visible()); });

@@ -221,13 +221,26 @@ typedef struct attune_reference {
   attune_tensor scores, logits, weights, visible;   /**< (B, H, Lq, Lk) */
 } attune_reference;
 
-/** A forward call on a CUDA device: exec/cuda/executor.hpp. Tensors, parameters and tables that are arrays lie on the
- * device. The mask is full, causal or a band of keys. The call returns before it is done. */
+/** What attune_cuda_1() and attune_cuda_vjp_1() do with a call. */
+enum attune_cuda_step {
+  attune_cuda_run = 0,     /**< the call */
+  attune_cuda_measure = 1, /**< writes `needed`, and computes nothing */
+  attune_cuda_prepare = 2  /**< loads the kernels of the call, and launches nothing */
+};
+
+/** A call on a CUDA device: exec/cuda/executor.hpp. attune_cuda_1() runs forward() or, if `saved` is given,
+ * forward_and_save(); attune_cuda_vjp_1() runs vjp(). Tensors, parameters and tables that are arrays, and the arrays of
+ * masks, lie on the device. A library is for one element type, one width of tiles and one form of masks. The call
+ * returns before it is done. */
 typedef struct attune_cuda {
-  void* stream;    /**< cudaStream_t; null: the default stream */
-  void* workspace; /**< memory of the device, 256-byte aligned; null: taken from the stream */
-  int64_t bytes;   /**< of workspace */
-  int64_t* needed; /**< not null: writes how many bytes the call needs, and computes nothing */
+  void* stream;                      /**< cudaStream_t; null: the default stream */
+  void* workspace;                   /**< memory of the device, 256-byte aligned; null: taken from the stream */
+  int64_t bytes;                     /**< of workspace */
+  void* saved;                       /**< rows of float32 on the device; null: none are written */
+  int64_t saved_count;               /**< how many numbers */
+  attune_gradients const* gradients; /**< of vjp(), on the device */
+  int64_t* needed;                   /**< of `measure`: bytes of workspace, and saved numbers */
+  int64_t step;                      /**< attune_cuda_step */
 } attune_cuda;
 
 /** What a kernel computed from a call, to be judged: testing/verdict.hpp, testing/gradient_verdict.hpp. Numbers are

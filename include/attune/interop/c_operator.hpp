@@ -25,6 +25,7 @@
 #include <attune/interop/bound_call.hpp>
 #include <attune/interop/c_description.hpp>
 #include <attune/interop/c_library.hpp>
+#include <attune/interop/c_results.hpp>
 #include <attune/interop/host_executor.hpp>
 
 namespace attune::interop {
@@ -86,13 +87,7 @@ struct operator_functions {
         auto const d = call.template cotangents_by<tensor<T const>>(
             g->cotangents, [](std::string_view name, attune_tensor const& x) { return view<T const>(name, x); },
             [](std::string_view name, attune_tensor const& x) { return view<number const>(name, x); });
-        gradient_outputs<op_type, T> to;
-        std::size_t n = 0;
-        for_each_field([&]<field F>() {
-          if constexpr (op_type::uses(F)) to.of(F) = view<T>(name_of(F), g->fields[n++]);
-        });
-        for (n = 0; n < to.parameters.size(); ++n) to.parameters[n] = view<number>("a parameter", g->parameters[n]);
-        for (n = 0; n < to.tables.size(); ++n) to.tables[n] = view<number>("a table", g->tables[n]);
+        auto const to = gradient_outputs_of<op_type, T>(*g);
         auto const in = call.template in<T>();
         with_executor<T, Unit, op_type>(*c, [&](auto const& exec) {
           if (saved)

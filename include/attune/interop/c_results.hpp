@@ -2,8 +2,9 @@
 // Copyright (c) 2026 The attune authors
 //
 //   write_table<double>("reference", "scores", x, extents, get);   write_gradients<op_type, double>("reference", to, g)
+//   vjp(exec, op, in, saved, d, gradient_outputs_of<op_type, float>(g))
 //
-// Results of attune as tensors of the caller, for functions that compute them in their own memory.
+// Results of attune as tensors of the caller: copied from memory of a function, or written by the executor.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +42,22 @@ void write_gradients(char const* function, attune_gradients const& to, dense_gra
   for (n = 0; n < all.parameters.size(); ++n)
     write(all.parameters[n].path.c_str(), to.parameters[n], all.parameters[n].values);
   for (n = 0; n < all.tables.size(); ++n) write(all.tables[n].path.c_str(), to.tables[n], all.tables[n].values);
+}
+
+/// The tensors of the caller that gradients are written to.
+template <class Op, class E>
+gradient_outputs<Op, E> gradient_outputs_of(attune_gradients const& g) {
+  using number = arithmetic_t<E>;
+  gradient_outputs<Op, E> to;
+  std::size_t n = 0;
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) to.of(F) = view<E>(name_of(F), g.fields[n++]);
+  });
+  n = 0;
+  for (tensor<number>& x : to.parameters) x = view<number>("a parameter", g.parameters[n++]);
+  n = 0;
+  for (tensor<number>& x : to.tables) x = view<number>("a table", g.tables[n++]);
+  return to;
 }
 
 }  // namespace attune::interop

@@ -115,7 +115,7 @@ class Call:
                 else:
                     constants = constants or list(d.constant_defaults)
                     constants[n] = _real(name, x)
-        nodes, count = (b"", 0) if mask is None else _mask(mask)._pack(offset)
+        nodes, count = (b"", 0) if mask is None else self._nodes(_mask(mask), offset)
         self.memory = ctypes.create_string_buffer(d.blank + nodes, d.mask_at + len(nodes) + 1)
         base = self.address = ctypes.addressof(self.memory)
         self.keep.append(mask)
@@ -144,8 +144,14 @@ class Call:
     def _view(self, name, x):
         return view(name, x)
 
-    def _empty(self, shape, code=None):
-        return empty_like(self.model, shape, code)
+    def _like(self, x, shape, code=None):
+        return empty_like(x, shape, code)
+
+    def _nodes(self, mask, offset):
+        return mask._pack(offset)
+
+    def require_gradients(self, wanted):
+        """Fails if the call has not all of these gradients: pairs (kind, number)."""
 
     def _types(self, d):
         return d.types
@@ -283,7 +289,8 @@ class Call:
         for name, at in OUTPUTS_AT.items():
             if name != "out" and name not in returns:  # every call writes out
                 continue
-            x = self._empty(output_shape(name, self.rows, self.layout), None if name == "out" else numbers_of(self.code))
+            shape = output_shape(name, self.rows, self.layout)
+            x = self._like(self.model, shape, None if name == "out" else numbers_of(self.code))
             v = self._view(name, x)
             _PACK(self.memory, at, *v.tensor(*self.with_four_axes(v)))
             results[name] = x
@@ -337,7 +344,7 @@ class Call:
             if x is None:
                 continue
             name = f"the gradient of {OUTPUTS[n]}"
-            v = view(name, x)
+            v = self._view(name, x)
             if v.shape != output_shape(OUTPUTS[n], self.rows, self.layout):
                 raise wrong(name, f"the shape {tuple(v.shape)}", f"the shape of {OUTPUTS[n]}")
             parts[n] = v.tensor(*self.with_four_axes(v))
@@ -360,18 +367,18 @@ class Call:
     def _blank_gradient(self, d, kind, n, code):
         if kind == "field":
             given = self.views[n][0]
-            x = empty_like(given, tuple(given.shape), code)
-            v = view(d.fields[n], x)
+            x = self._like(given, tuple(given.shape), code)
+            v = self._view(d.fields[n], x)
             shape, strides = self._axes(d, n, d.fields[n], v.shape, v.strides)
             return x, shape, strides, v
         code = numbers_of(self.code) if code is None else code
         given = (self.parameters if kind == "parameter" else self.tables)[n]
         if given is None or not is_array(given):
-            x = empty_like(self.model, (), code)
-            v = view("a gradient", x)
+            x = self._like(self.model, (), code)
+            v = self._view("a gradient", x)
             return x, (1, 1, 1, 1), (0, 0, 0, 0), v
-        x = empty_like(given, tuple(given.shape), code)
-        v = view("a gradient", x)
+        x = self._like(given, tuple(given.shape), code)
+        v = self._view("a gradient", x)
         shape, strides = (parameter_axes if kind == "parameter" else aligned)("a gradient", v.shape, v.strides)
         return x, shape, strides, v
 

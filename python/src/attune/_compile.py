@@ -177,13 +177,14 @@ def _version(cache, words):
 
 # Judges are compiled by -O1 and vectors: -O2 takes a third longer to compile, and -O1 alone 1.6 times as long to run.
 _JUDGES = ("verdict_gradients", "verdict", "probes")  # the longest first
+_QUICKLY = (*_JUDGES, "warps", "warps_vjp")
 _OF_JUDGES = ("-ftree-vectorize", "-DEIGEN_NO_DEBUG", "-DEIGEN_DONT_VECTORIZE")
 
 
 def _flags(codes, words, kind):
     flags = ["-std=c++20", "-march=native", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-pthread"]
     if not any(word.startswith("-O") for word in words):
-        flags.insert(1, "-O1" if kind in _JUDGES else "-O2")
+        flags.insert(1, "-O1" if kind in _QUICKLY else "-O2")
     if kind in _JUDGES:
         flags.extend(_OF_JUDGES)
     return [*flags, "-Wno-psabi", "-Werror=return-type", f"-DATTUNE_C_TYPES={codes}"]
@@ -289,6 +290,7 @@ class Companions:
 
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
+        self.prepared = set()  # what calls on devices have loaded and checked
 
     def _built(self, kind):
         """The library that the package was built with, or None."""
@@ -306,30 +308,45 @@ class Companions:
         return {"parts": parts, "dtypes": types, "compiler": compiler, "cache": cache and os.fspath(cache)}
 
     def prepare_judges(self, gradients):
-        """Compiles what judges need, side by side, and says so in one line. What the cache has is not compiled."""
+        """Compiles what judges need, side by side."""
         kinds = _JUDGES if gradients else _JUDGES[1:]
+        kinds = [(kind, None) for kind in kinds if not self._built(kind)]
+        self.compile_together(kinds, f"judges of {self._source.what('library')}")
+
+    def compile_together(self, kinds, what=None, tool=Host, mask=None):
+        """Compiles companions side by side, and says so in one line. What the cache has is not compiled. kinds: the first
+        arguments of run(), the one that takes longest first. what: in the line; None: the first of them."""
         said, lock = [], threading.Lock()
 
-        def say(what, seconds, path):
+        def say(one, _, path):
             with lock:
                 if not said:
-                    _say(f"judges of {self._source.what('library')}", self._source.seconds(kinds[0]), path)
-                said.append(what)
+                    _say(what or one, self._source.seconds(kinds[0][0]), path)
+                said.append(one)
 
         def prepare(kind):
-            if (kind, None, (), None) not in self._runs and not self._built(kind):
-                compiled(self._source, kind, 3, *self._where, say=say)
+            name, code, *types = kind
+            if not self.is_loaded(*kind, tool=tool, mask=mask):
+                compiled(self._source, name, _codes_of(code), *self._where, types=types, tool=tool, say=say, mask=mask)
 
-        with ThreadPoolExecutor(len(kinds)) as pool:
+        with ThreadPoolExecutor(len(kinds) or 1) as pool:
             list(pool.map(prepare, kinds))
 
-    def run(self, kind, code=None, *types, against=None, tool=Host):
+    def _key(self, kind, code, types, tool, mask):
+        return kind, code, types, getattr(tool, "architecture", None), mask
+
+    def is_loaded(self, kind, code=None, *types, tool=Host, mask=None):
+        """Whether run() has this function at once."""
+        return self._key(kind, code, types, tool, mask) in self._runs
+
+    def run(self, kind, code=None, *types, against=None, tool=Host, mask=None):
         """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.
-        types: of its template. against, tool: as in compiled()."""
-        key = kind, code, types, getattr(tool, "architecture", None)
+        types: of its template. against, tool, mask: as in compiled()."""
+        key = self._key(kind, code, types, tool, mask)
         if key not in self._runs:
-            codes = 3 if code is None else _TYPES[_abi.TYPES[code]]
-            path = self._built(kind) or compiled(self._source, kind, codes, *self._where, types=types, against=against, tool=tool)
+            path = self._built(kind) or compiled(
+                self._source, kind, _codes_of(code), *self._where, types=types, against=against, tool=tool, mask=mask
+            )
             with _lock:
                 if (path, kind) not in _loaded_companions:
                     _loaded_companions[path, kind] = _abi.Companion(path, kind)
@@ -337,18 +354,24 @@ class Companions:
         return self._runs[key]
 
 
-def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None, tool=Host, say=None):
+def _codes_of(code):
+    """The types that a companion is compiled for: of calls of an element type, or None."""
+    return 3 if code is None else _TYPES[_abi.TYPES[code]]
+
+
+def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None, tool=Host, say=None, mask=None):
     """The path of a library, which is compiled unless the cache has it.
 
     against: a library that it links (MpiLibrary). Its `identity` and its `options()` are part of the key.
-    tool: how it is compiled: Host, or an Nvcc. say: called in front of the compiler; None: _say.
+    tool: how it is compiled: Host, or an Nvcc. say: called in front of the compiler; None: _say. mask: the form of masks of
+    a call on a device, in C++.
     """
     words, include = tool.words(compiler), get_include()
     folder = _cache.folder(cache)
     flags = tool.flags(codes, words or [], kind)
     installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
     headers = _cache.headers(folder, include, installed)
-    text = source.of(kind, types)
+    text = source.of(kind, types, mask)
     facts = [str(_abi.VERSION), text, *flags, _cache.processor(), headers]
     if against:
         facts.append(against.identity)

@@ -15,6 +15,7 @@ MASK_KIND = _Names(none=0, causal=1, band=2, band_from_start=3, prefix=4, sink_w
     ragged=8, block_sparse=9, visible=10, ragged_within=11, both=100, either=101)
 PRODUCTS = _Names(of_machine=0, float=1)
 RANKS_STEP = _Names(match=0, join=1, leave=2, forward=3, save=4, vjp=5, forget=6)
+CUDA_STEP = _Names(run=0, measure=1, prepare=2)
 STRUCTS = """
 tensor 80: 0 Q data, 8 4q extents, 40 4q strides, 72 i type, 76 i given
 parameter 96: 0 tensor tensor, 80 d number, 88 q how
@@ -36,7 +37,7 @@ ranks 112: 0 i step, 4 i plan, 8 i communicator, 12 i reserved, 16 z library, 24
     88 Q ranks, 96 Q rows, 104 Q gradients
 reference 640: 0 tensor out, 80 tensor lse, 160 tensor ground_weight, 240 tensor threshold, 320 tensor scores,
     400 tensor logits, 480 tensor weights, 560 tensor visible
-cuda 32: 0 Q stream, 8 Q workspace, 16 q bytes, 24 Q needed
+cuda 64: 0 Q stream, 8 Q workspace, 16 q bytes, 24 Q saved, 32 q saved_count, 40 Q gradients, 48 Q needed, 56 q step
 verdict 560: 0 3tensor outputs, 240 3tensor cotangents, 480 Q gradients, 488 Q parameters, 496 Q tables,
     504 Q must_detect, 512 Q sizes, 520 q must_detect_count, 528 i stored, 532 i weights, 536 i arithmetic, 540 i rows,
     544 i numbers, 548 i lse_of_base_two, 552 Q receive

@@ -207,11 +207,15 @@ _COMPANIONS = {
     "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}", 13),
     "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}", 20),
     "mpi": (("attune/interop/c_mpi.hpp",), f"run_on_ranks<{_MAKE}", 20),
-    "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}", 20),
-    "warps": (("attune/testing/interop/c_warps.hpp",), f"run_warps<{_MAKE}", 12),  # of emulated warps, for tests
+    "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}", 15),
+    "cuda_vjp": (("attune/interop/device/c_cuda_vjp.hpp",), f"run_cuda_vjp<{_MAKE}", 25),
+    "warps": (("attune/testing/interop/c_warps.hpp",), f"run_warps<{_MAKE}", 6),  # of emulated warps, for tests
+    "warps_vjp": (("attune/testing/interop/c_warps.hpp",), f"run_warps_vjp<{_MAKE}", 8),
     "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}", 5),
 }
-_ON_DEVICE = ("cuda", "warps")
+_ON_DEVICE = ("cuda", "cuda_vjp", "warps", "warps_vjp")
+_WORDS = {"cuda": "CUDA kernels", "cuda_vjp": "CUDA kernels of gradients", "mpi": "calls over ranks"}
+_WORDS.update(float="float32", double="float64", warps="emulated kernels", warps_vjp="emulated kernels of gradients")
 
 
 class Source:
@@ -223,9 +227,9 @@ class Source:
     def what(self, kind, types=()):
         """A library in words, for messages."""
         operator = f"the preset {self.preset}" if self.preset else "this operator"
-        kind = {"cuda": "CUDA kernels", "mpi": "calls over ranks"}.get(kind, kind.replace("_", " "))
-        known = {"float": "float32", "double": "float64"}
-        of = f" for {', '.join(known.get(x, x.replace('attune::', '')) for x in types)}" if types else ""
+        kind = _WORDS.get(kind, kind.replace("_", " "))
+        words = [f"{x} features" if x.isdigit() else _WORDS.get(x, x.replace("attune::", "")) for x in types]
+        of = f" for {', '.join(words)}" if types else ""
         return operator if kind == "library" else f"{kind} of {operator}{of}"
 
     @staticmethod
@@ -233,13 +237,15 @@ class Source:
         """Roughly how long a compiler takes for a library."""
         return 15 if kind == "library" else _COMPANIONS[kind][2]
 
-    def of(self, kind, types=()):
-        """The C++ of a library: "library" for the operator itself, or a companion's kind and its types in C++."""
+    def of(self, kind, types=(), mask=None):
+        """The C++ of a library: "library" for the operator itself, or a companion's kind and its types in C++. mask: the form
+        of masks of a companion on a device; None: bands."""
         if kind == "library":
             return self.text + _LIBRARY
         headers, function, _ = _COMPANIONS[kind]
         includes = "".join(f"#include <{header}>\n" for header in headers)
         first = "#define ATTUNE_C_ON_DEVICE\n" if kind in _ON_DEVICE else ""
+        first += f"#define ATTUNE_C_DEVICE_MASK {mask}\n" if mask else ""
         return f"{first}{self.text}\n{includes}\nATTUNE_C_COMPANION({kind}, {', '.join((function, *types))}>)\n"
 
 

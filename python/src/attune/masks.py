@@ -11,12 +11,13 @@ you may change them later.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy
 
 from . import _abi
-from ._arrays import bytes_of, copied, index_of, numbers_of_int64, view, wrong
+from ._arrays import bytes_of, copied, index_of, is_torch, numbers_of_int64, on_host, view, wrong
 from ._layout import MASK_KIND as KIND
 
 # Masks of positions.
@@ -24,19 +25,25 @@ _FROM_END, _FROM_START = (KIND.causal, KIND.band, KIND.prefix, KIND.sink_window)
 
 
 class _Nodes(list):
-    """The nodes of a mask for a call. needs_offset: the call must say at which position query 0 is."""
+    """The nodes of a mask for a call. needs_offset: the call must say at which position query 0 is. place: the device of
+    torch whose memory has the arrays; None: they are where the mask has them."""
 
     needs_offset = False
+
+    def __init__(self, place=None):
+        super().__init__()
+        self.place = place
 
 
 class Mask:
     """A mask. Combine masks by & (both show the key) and | (at least one does)."""
 
-    __slots__ = ("_kind", "_a", "_b", "_x", "_y", "_text", "_parts", "_packed", "_same")
+    __slots__ = ("_kind", "_a", "_b", "_x", "_y", "_text", "_parts", "_packed", "_same", "_elsewhere")
 
     def __init__(self, kind, a=0, b=0, x=None, y=None, text="", parts=None):
         self._kind, self._a, self._b, self._x, self._y = kind, a, b, x, y
         self._text, self._parts, self._packed, self._same = text, parts, None, None
+        self._elsewhere = None  # by devices of torch: copies of the arrays, and what a call there has
 
     def _identity(self):
         """Equal for masks that show the same keys, as far as numbers tell: their nodes. With arrays: equal to nothing else,
@@ -90,7 +97,7 @@ class Mask:
     def _nodes(self, to, beside=()):
         """Appends the nodes of the mask; returns the index of its own. beside: masks that & combines it with."""
         if self._parts is None:
-            to.append((*self._arrays(), self._a, self._b, self._kind))
+            to.append((*self._arrays(to.place), self._a, self._b, self._kind))
             if self._kind in _FROM_END or self._kind in _FROM_START:
                 self._place(to, beside)
         else:
@@ -106,7 +113,7 @@ class Mask:
         if len(packs) > 1:
             raise wrong("mask", f"{self!r} & two from_cu_seqlens", "one: positions count within its sequences")
         if packs:
-            to.append((*packs[0]._arrays(), len(to) - 1, 0, KIND.ragged_within))
+            to.append((*packs[0]._arrays(to.place), len(to) - 1, 0, KIND.ragged_within))
         elif self._kind in _FROM_END and not all(m._ends_with_the_keys() for m in beside if m._kind == KIND.documents):
             to.needs_offset = True
 
@@ -119,14 +126,26 @@ class Mask:
     def _ends_with_the_keys(self):
         """Whether the last ids of queries and keys are the same: query i is then at position i + Lk - Lq. As many queries as
         keys have the same positions in any case."""
-        x, y = numpy.asarray(self._x), numpy.asarray(self._y)
-        queries, keys = x.shape[-1], y.shape[-1]
-        n = min(queries, keys)
-        return queries == keys or bool((x[..., queries - n :] == y[..., keys - n :]).all())
+        queries, keys = self._x.shape[-1], self._y.shape[-1]
+        if queries == keys:
+            return True
+        (x, y), n = (numpy.asarray(on_host(array)) for array in (self._x, self._y)), min(queries, keys)
+        return bool((x[..., queries - n :] == y[..., keys - n :]).all())
 
-    def _arrays(self):
+    def _on(self, place):
+        """The two arrays on a device of torch, copied once; None: where they are."""
+        if place is None or self._x is None:
+            return self._x, self._y
+        if self._elsewhere is None:
+            self._elsewhere = {}
+        if place not in self._elsewhere:
+            as_tensor = sys.modules["torch"].as_tensor
+            self._elsewhere[place] = tuple([None if x is None else as_tensor(x, device=place) for x in (self._x, self._y)])
+        return self._elsewhere[place]
+
+    def _arrays(self, place=None):
         """The arrays of the mask as two tensors of the interface."""
-        x, y = (_abi.ABSENT if array is None else _tensor(self._kind, array) for array in (self._x, self._y))
+        x, y = (_abi.ABSENT if array is None else _tensor(self._kind, array) for array in self._on(place))
         return (*x, *y)
 
     def _pack(self, offset=None):
@@ -136,6 +155,11 @@ class Mask:
             self._nodes(nodes)
             self._packed = b"".join(_abi.MASK_NODE.pack(*node) for node in nodes), len(nodes), nodes.needs_offset
         memory, count, needs_offset = self._packed
+        self._require(needs_offset, offset)
+        return memory, count
+
+    def _require(self, needs_offset, offset):
+        """Fails if a call must say at which position query 0 is, and does not."""
         if needs_offset and offset is None:
             raise wrong(
                 "offset",
@@ -143,7 +167,6 @@ class Mask:
                 "the position of query 0 among the keys; or from_cu_seqlens(cu_seqlens, cu_seqlens_k), which counts "
                 "positions within each sequence",
             )
-        return memory, count
 
 
 def _combined(a, b, kind, sign):
@@ -185,7 +208,7 @@ def _numbers(name, x, kinds="iu"):
 
 def _tensor(kind, array):
     """The array of a mask as a tensor of the interface."""
-    at = view("mask", array)
+    at = view("mask", array, array.device.type if is_torch(array) else "cpu")
     shape, strides = tuple(at.shape), tuple(at.strides)
     if kind == KIND.documents:  # ids: (L) or (B, L)
         if len(shape) == 1:

@@ -17,6 +17,7 @@ struct intersection {
   A first;   ///< the left mask
   B second;  ///< the right mask
 
+  constexpr intersection() = default;
   /// Usually written a & b.
   constexpr intersection(A a, B b) : first(a), second(b) {}
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
@@ -77,6 +78,7 @@ struct union_of {
   A first;   ///< the left mask
   B second;  ///< the right mask
 
+  constexpr union_of() = default;
   /// Usually written a | b.
   constexpr union_of(A a, B b) : first(a), second(b) {}
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {

@@ -3,27 +3,26 @@
 //
 //   #define ATTUNE_C_ON_DEVICE
 //   ATTUNE_C_MAKE(mine, attention(kernel::dot_product{}, normalizer::softmax{}, m))
-//   ATTUNE_C_COMPANION(warps, run_warps<make_mine, attune::bfloat16>)
+//   ATTUNE_C_COMPANION(warps, run_warps<make_mine, attune::bfloat16, 64>)
+//   ATTUNE_C_COMPANION(warps_vjp, run_warps_vjp<make_mine, attune::bfloat16, 64>)
 //
-// interop/c_cuda.hpp on emulated warps, for tests without a GPU: the same call with tensors of the host.
+// interop/c_cuda.hpp on emulated warps, for tests without a GPU: the same calls with tensors of the host.
 #pragma once
 
-#include <attune/exec/cuda/host/forward.hpp>
-#include <attune/interop/device_call.hpp>
+#include <attune/exec/cuda/host/executor.hpp>
+#include <attune/interop/device/call.hpp>
 
 namespace attune::interop {
 
-/// attune_companion::run of forward() of `cuda` on emulated warps. More: attune_cuda, whose stream and workspace do not
-/// count: it needs 0 bytes.
-template <class Make, class E>
+/// run_cuda() on emulated warps. The stream does not count.
+template <class Make, class E, int Width>
 int run_warps(attune_call const* c, void const* more, attune_text text) {
-  auto const& from = *static_cast<attune_cuda const*>(more);
-  return run_on_device<Make, E>(c, text, [&](auto const& op, auto const& in, auto const& out) {
-    if (from.needed)
-      *from.needed = 0;
-    else
-      testing::forward_on_host_warps(op, in, out);
-  });
+  return run_on_device<Make, testing::emulated_cuda<E, exec_cuda::widths<Width>>>(c, more, text);
+}
+/// run_cuda_vjp() on emulated warps. The stream does not count.
+template <class Make, class E, int Width>
+int run_warps_vjp(attune_call const* c, void const* more, attune_text text) {
+  return vjp_on_device<Make, testing::emulated_cuda<E, exec_cuda::widths<Width>>>(c, more, text);
 }
 
 }  // namespace attune::interop

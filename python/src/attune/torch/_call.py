@@ -88,7 +88,7 @@ class _Eager(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, spec, *tensors):
-        outputs, saved = _passes.forward(spec, tensors, True)
+        outputs, saved = _passes.forward(spec, tensors, True, ctx.needs_input_grad[1:])
         ctx.spec = spec
         ctx.save_for_backward(*tensors, saved)
         ctx.set_materialize_grads(False)
@@ -146,23 +146,6 @@ def _autocast(x):
     return x
 
 
-def _on_device(operator, names, tensors, numbers, mask, offset, layout, returns):
-    """The outputs of a call whose first tensor is on a CUDA device."""
-    if _library.records(tensors):
-        raise wrong(names[0], "a tensor on a CUDA device, under torch.compile or a tracer", "a call outside of it")
-    for name, x in zip(names, tensors):
-        if x.requires_grad and torch.is_grad_enabled():
-            raise wrong(
-                name,
-                f"a tensor on {x.device} that requires gradients",
-                "a tensor after detach(), or a call under torch.no_grad(): devices run the forward pass alone",
-            )
-    d, device = operator._description, _cuda.Device(tensors[0].device)
-    fields = {name: x for name, x in zip(names, tensors) if name in d.fields}
-    named = {**numbers, **{name: x for name, x in zip(names, tensors) if name not in d.fields}}
-    return _cuda.forward(operator, fields, named, mask, offset, layout, returns, device)
-
-
 def _read(named):
     """What the key of a plan has of these arguments, and the addresses of their tensors; None: not for a plan."""
     found, addresses = [], []
@@ -202,6 +185,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns, named):
         or _transforms()
         or forward_ad._current_level >= 0
         or profiler._is_profiler_enabled
+        or _cuda.warps is not None
     ):
         return None
     try:
@@ -250,7 +234,7 @@ def require_apart(operator, named):
 
 
 def _run(run, spec, tensors):
-    """The outputs of a call on the CPU or of a recorded one. run: the module with the passes."""
+    """The outputs of a call. run: the module with the passes."""
     if not _compiling() and _transforms():
         return _Attend.apply(spec, *tensors)[:-1]
     if run is _passes and torch.is_grad_enabled() and any([x.requires_grad for x in tensors]):
@@ -300,18 +284,15 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             raise wrong(name, f"the device {x.device}", f"{tensors[0].device}, the device of {names[0]}")
     if not _compiling() and _moves(tensors):
         raise NotImplementedError(_FORWARD)
-    if tensors and tensors[0].is_cuda:
-        outputs = _on_device(operator, names, tensors, numbers, mask, offset, layout, returns)
-    else:
-        run = _runner(tensors)
-        if run is _passes:
-            for name in drawn:
-                numbers[name] = numbers[name].item()
-            threads = torch.get_num_threads() if threads is None else threads
-        spec = _passes.Spec(operator, names, numbers, mask, offset, layout, threads, returns)
-        if not _compiling() and profiler._is_profiler_enabled:
-            with profiler.record_function(f"attune::{operator.name}"):
-                outputs = _run(run, spec, tensors)
-        else:
+    run = _runner(tensors)
+    if run is _passes:
+        for name in drawn:
+            numbers[name] = numbers[name].item()
+        threads = torch.get_num_threads() if threads is None else threads
+    spec = _passes.Spec(operator, names, numbers, mask, offset, layout, threads, returns)
+    if not _compiling() and profiler._is_profiler_enabled:
+        with profiler.record_function(f"attune::{operator.name}"):
             outputs = _run(run, spec, tensors)
+    else:
+        outputs = _run(run, spec, tensors)
     return returned(outputs)

@@ -4,7 +4,7 @@
 
 import torch
 
-from .. import _compile, _presets
+from .. import _compile, _cuda, _presets
 from .._arrays import is_array, wrong
 from .._calls import output_shape
 from .._layout import MASK_KIND
@@ -34,11 +34,11 @@ def _operator(key):
 def _spec_of(arrays, numbers, operator, names, mask, options, returns):
     """The Spec of the plain arguments of an operator of torch.library."""
     layout, threads, has_offset, offset = options
-    number_names = names.split(";")[1]
+    operator = _operator(operator)
     return _passes.Spec(
-        _operator(operator),
+        operator,
         names.split(";")[0].split(","),
-        dict(zip(number_names.split(","), numbers.tolist())) if number_names else {},
+        _numbers(operator, names.split(";")[1], numbers),
         _unpacked(iter(mask), arrays) if mask else None,
         (None, offset, arrays[-1] if arrays else None)[has_offset],
         _LAYOUTS[layout],
@@ -47,12 +47,22 @@ def _spec_of(arrays, numbers, operator, names, mask, options, returns):
     )
 
 
-def _packed(mask, to, arrays):
-    """A mask as integers, and its arrays at the end of `arrays`."""
+def _numbers(operator, names, numbers):
+    """The numbers of a call by their names. Parameters on a device stay there: to read them would wait for it."""
+    if not names:
+        return {}
+    names = names.split(",")
+    if not numbers.is_cuda or any(name in operator._description.only_numbers for name in names):
+        return dict(zip(names, numbers.tolist()))
+    return dict(zip(names, numbers.unbind()))
+
+
+def _packed(mask, to, arrays, place):
+    """A mask as integers, and its arrays at the end of `arrays`, on a device or on the CPU."""
     to.append(mask._kind)
     if mask._parts is not None:
         for part in mask._parts:
-            _packed(part, to, arrays)
+            _packed(part, to, arrays, place)
         return
     to.extend((mask._a, mask._b))
     for array in (mask._x, mask._y):
@@ -60,7 +70,8 @@ def _packed(mask, to, arrays):
             to.append(-1)
         else:
             to.append(len(arrays))
-            arrays.append(array if isinstance(array, torch.Tensor) else torch.from_numpy(array))
+            array = array if isinstance(array, torch.Tensor) else torch.from_numpy(array)
+            arrays.append(array if place is None else array.to(place))
 
 
 def _unpacked(numbers, arrays):
@@ -164,13 +175,14 @@ def records(tensors):
 def _plain(spec, tensors):
     """The arguments of an operator of torch.library behind the tensors."""
     arrays, nodes, offset, kind = [], [], spec.offset, 0
+    place = tensors[0].device if tensors[0].is_cuda else None
     if spec.mask is not None:
-        _packed(spec.mask, nodes, arrays)
+        _packed(spec.mask, nodes, arrays, place)
     if offset is None:
         offset = 0
     elif is_array(offset) or isinstance(offset, (list, tuple)):
         try:
-            arrays.append(torch.as_tensor(offset, device="cpu"))
+            arrays.append(torch.as_tensor(offset, device=place or "cpu"))
         except (TypeError, ValueError):
             raise wrong("offset", f"the value {offset!r}", "an integer, or one for each batch element") from None
         offset, kind = 0, 2

@@ -4,7 +4,7 @@
 
 import torch
 
-from .. import _plans
+from .. import _cuda, _plans
 from .._arrays import copied, is_array
 from .._calls import Call
 
@@ -26,6 +26,9 @@ class Spec:
         d, fields, named = self.operator._description, {}, dict(self.numbers)
         for name, x in zip(self.names, tensors):
             (fields if name in d.fields else named)[name] = x
+        device = _cuda.device_of(tensors[0])
+        if device is not None:
+            return _cuda.DeviceCall(self.operator, fields, named, self.mask, self.offset, self.layout, device)
         return Call(self.operator, fields, named, self.mask, self.offset, self.threads, self.layout)
 
     def places(self, needed):
@@ -35,19 +38,24 @@ class Spec:
 
 
 def _plan(spec, tensors):
+    if _cuda.device_of(tensors[0]) is not None:
+        return None
     items = [*zip(spec.names, tensors), *spec.numbers.items()]
     return _plans.find(
         spec.operator, items, spec.mask, spec.offset, spec.threads, spec.layout, spec.returns, grads=False
     )
 
 
-def forward(spec, tensors, saves):
-    """The outputs of a call in a list, and the rows that it saves for backward(), or None."""
+def forward(spec, tensors, saves, needed=None):
+    """The outputs of a call in a list, and the rows that it saves for backward(), or None. needed: of each tensor, whether
+    backward() will have to have its gradient; a call that has not all of them fails. None: nobody knows yet."""
     found = _plan(spec, tensors)
     if found is not None:
         results = found[0].run(found[1], saves)
         return (results[:-1], results[-1]) if saves else (results, None)
     call = spec.call(tensors)
+    if needed is not None:
+        call.require_gradients([place for _, place in spec.places(needed)])
     outputs = call.blank_outputs(spec.returns)
     saved = call.saved_memory() if saves else None
     call.forward(saved)

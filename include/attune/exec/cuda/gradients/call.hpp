@@ -92,9 +92,13 @@ struct pair_target {
   index_t batch = 1, heads = 1, queries = 0, keys = 0;
 
   ATTUNE_HD bool wanted() const { return parts != nullptr || !to.absent(); }
+  /// A number of the parts.
+  ATTUNE_HD float& part(index_t b, index_t h, index_t i, index_t j) const {
+    return parts[(((batch == 1 ? 0 : b) * heads + (heads == 1 ? 0 : h)) * queries + i) * keys + j];
+  }
   ATTUNE_HD void put(index_t b, index_t h, index_t i, index_t j, float x) const {
     if (parts != nullptr)
-      parts[(((batch == 1 ? 0 : b) * heads + (heads == 1 ? 0 : h)) * queries + i) * keys + j] += x;
+      part(b, h, i, j) += x;
     else
       to(b, h, i, j) = E(x);
   }
@@ -119,6 +123,27 @@ struct row_end {
   float value_factor, share, ground_weight;
 };
 
+/// The cotangents of a call.
+template <class E>
+struct row_cotangents {
+  tensor<E const> out;
+  tensor<float const> lse = {}, ground_weight = {};
+};
+
+/// The cotangents of an operator's outputs.
+template <class Op, class E>
+row_cotangents<E> cotangents_of(cotangents<Op, tensor<E const>> const& d) {
+  row_cotangents<E> by{d.out};
+  if constexpr (Op::has_lse) by.lse = d.lse;
+  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
+  return by;
+}
+/// The saved states that a VJP reads.
+template <class Rows>
+saved_numbers numbers_of(Rows const& rows) {
+  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
+}
+
 template <class Op, class E>
 struct gradient_call {
   static constexpr int parameters = parameter_count<Op>;
@@ -140,6 +165,8 @@ struct gradient_call {
   tile_hull* hulls = nullptr;        ///< B, groups, row tiles; of interval masks
   int* classes = nullptr;            ///< B, groups, row tiles, key tiles; of other masks
   row_range* ranges = nullptr;       ///< B, groups, key tiles
+  int* infinite_keys = nullptr;      ///< B, tiles of keys that tiles of queries stream: 1 if one has an infinity
+  int* infinite_rows = nullptr;      ///< B, row tiles: the same of the queries that tiles of keys stream
   row_target<E> by_query[products] = {}, by_key[products] = {}, by_value = {};  ///< by operands of products, and by v
   row_target<E> by_key_number[key_numbers + 1] = {}, by_query_number[query_numbers + 1] = {};  ///< by numbers
   pair_target<E> by_pair[pair_numbers + 1] = {};                                               ///< by numbers of pairs

@@ -52,11 +52,27 @@ struct member_sums {
 
 using contraction::operand_side;
 
-/// A number per key, query or pair that is read as it is. Its gradient is a sum over rows, over keys, or no sum.
+/// A table with a number for each distance, read as it is.
+template <class C>
+inline constexpr bool is_distance_table = false;
+template <contraction::Plain C>
+  requires(C::x::side == operand_side::table)
+inline constexpr bool is_distance_table<C> = C::x::place == contraction::table_place::of_distance;
+
+/// Whether tiles sum the gradients by a contraction over keys (query), over rows (key), or keep each (pair). The
+/// contraction is a number per query, key or pair, a table of distances, or, on both sides, a distance or a scalar
+/// difference.
 template <operand_side Side, class C>
-inline constexpr bool is_number_of = false;
+inline constexpr bool is_number_of =
+    Side == operand_side::pair ? is_distance_table<C>
+                               : is_distance<C> || std::is_same_v<C, contraction::scalar_difference>;
 template <operand_side Side, contraction::Plain C>
+  requires(C::x::side != operand_side::table)
 inline constexpr bool is_number_of<Side, C> = C::x::side == Side;
+/// The slope of a contraction by its number of that side.
+template <operand_side Side, class C>
+inline constexpr float number_slope =
+    Side == operand_side::key && std::is_same_v<C, contraction::scalar_difference> ? -1.f : 1.f;
 template <operand_side Side, class>
 inline constexpr int numbers_in = 0;
 template <operand_side Side, class... C>
@@ -70,9 +86,9 @@ ATTUNE_HD constexpr int numbers_before(contraction::list<C...>) {
   return count;
 }
 
-/// A contraction whose gradients tiles have: a product, unless it is a distance, or a number.
+/// A contraction whose gradients by inputs tiles have: a product or a number.
 template <class C>
-inline constexpr bool is_pulled = (is_product<C> && !is_distance<C>) || is_number_of<operand_side::key, C> ||
+inline constexpr bool is_pulled = is_product<C> || is_number_of<operand_side::key, C> ||
                                   is_number_of<operand_side::query, C> || is_number_of<operand_side::pair, C>;
 
 /// How many contractions read a field, and of how many of them tiles have the gradient.
@@ -108,14 +124,25 @@ template <class Op>
 inline constexpr bool has_parameter_gradients =
     parameter_count<Op> > 0 && attune::detail::count_of<typename Op::value_gate_policy>::parameters == 0;
 
+/// The reason why tiles do not have the gradients of an operator.
+enum class gradient_refusal { none, number_type, family, policies };
+template <class Op, class E>
+constexpr gradient_refusal refusal_of_gradients() {
+  if (!storage_only<E> && !std::is_same_v<E, float>) return gradient_refusal::number_type;
+  if (Op::normalizer_is.family != row_family::masses) return gradient_refusal::family;
+  if constexpr (Op::normalizer_is.family == row_family::masses)
+    if (!gradient_facts<Op>::affine && !gradient_facts<Op>::made_of_numbers) return gradient_refusal::policies;
+  return gradient_refusal::none;
+}
 /// Fails to compile, with advice, where the gradients of an operator stay on Thrust.
 template <class Op, class E>
 constexpr bool require_gradient_tiles() {
-  static_assert(storage_only<E> || std::is_same_v<E, float>,
+  constexpr gradient_refusal is = refusal_of_gradients<Op, E>();
+  static_assert(is != gradient_refusal::number_type,
                 "attune: cuda: gradients of tiles are of float, bfloat16 or float16: use thrust_on");
-  static_assert(Op::normalizer_is.family == row_family::masses,
+  static_assert(is != gradient_refusal::family,
                 "attune: cuda: gradients of tiles need a normalizer of family masses: use thrust_on");
-  static_assert(gradient_facts<Op>::affine || gradient_facts<Op>::made_of_numbers,
+  static_assert(is != gradient_refusal::policies,
                 "attune: cuda: gradients of tiles need policies whose bind(row) returns numbers of the row's type and "
                 "nothing else: use thrust_on");
   return true;

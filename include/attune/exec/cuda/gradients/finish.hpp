@@ -6,6 +6,7 @@
 #pragma once
 
 #include <attune/exec/cuda/gradients/call.hpp>
+#include <attune/exec/cuda/gradients/reduce.hpp>
 #include <attune/exec/terms.hpp>
 
 namespace attune::exec_cuda {
@@ -64,6 +65,88 @@ struct table_value {
   Slope slope;
   ATTUNE_HD float operator()(index_t b, index_t h, index_t n, index_t d) const {
     return rows.part(b, h, n, d) * slope(b, h, n, d);
+  }
+};
+
+/// The number of a metric, 1 without one.
+template <class Contraction, class Owner>
+ATTUNE_HD float metric_of([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+                          [[maybe_unused]] index_t d) {
+  if constexpr (std::is_same_v<Contraction, contraction::metric_distance>)
+    return lift<float>{}.entry(Contraction::z::table_of::of(owner), b, h, 0, d);
+  else
+    return 1;
+}
+/// Sums over products become gradients by one side of the distances sum_d m_d (q_d - k_d)^2, in place. `sums`: of the
+/// gradients by the distances of each row.
+template <class E, class Contraction, class Owner, bool Keys>
+struct distance_slope_program {
+  row_target<E> rows, sums;
+  Owner owner;
+  tensor<E const> x;  ///< the queries or keys
+  problem_shape p;
+  ATTUNE_HD index_t tasks() const { return p.batch * rows.heads * rows.positions * rows.width; }
+  ATTUNE_HD void operator()(index_t task) const {
+    index_t const d = task % rows.width, n = task / rows.width % rows.positions,
+                  h = task / (rows.width * rows.positions) % rows.heads,
+                  b = task / (rows.width * rows.positions * rows.heads);
+    float const own = float(x(b, h * x.extents().head / rows.heads, n, d)), sum = sums.part(b, h, n, 0),
+                m = metric_of<Contraction>(owner, b, h * p.heads / rows.heads, d), part = rows.parts[task];
+    rows.parts[task] = 2.f * (Keys ? m * own * sum - part : m * (own * sum - part));  // the metric is in the queries
+  }
+};
+/// The gradient by the metric of distances, as a sum over queries and then keys.
+template <class E>
+struct metric_value {
+  row_target<E> queries, of_queries, of_keys;  ///< sums over products; sums of the gradients by distances
+  tensor<E const> q, k;
+  index_t heads;
+  ATTUNE_HD float operator()(index_t b, index_t h, index_t n, index_t d) const {
+    if (n < queries.positions) {
+      float const x = float(q(b, h, n, d));
+      return x * (x * of_queries.part(b, h, n, 0) - 2.f * queries.part(b, h, n, d));
+    }
+    index_t const each = heads / of_keys.heads, j = n - queries.positions;
+    if (h % each != 0) return 0;  // the heads of a group have one sum
+    float const y = float(k(b, h * k.extents().head / heads, j, d));
+    return y * y * of_keys.part(b, h / each, j, 0);
+  }
+};
+/// The sums of the gradients by the pairs of a distance.
+template <class E>
+struct diagonal_sum_program {
+  pair_target<E> from;
+  double* to;  ///< batch, heads, Lq + Lk - 1
+  ATTUNE_HD index_t count() const { return from.queries + from.keys - 1; }
+  ATTUNE_HD index_t tasks() const { return from.batch * from.heads * count(); }
+  ATTUNE_HD void operator()(index_t task) const {
+    index_t const apart = task % count() - (from.keys - 1), h = task / count() % from.heads,
+                  b = task / (count() * from.heads), last = apart + from.keys;
+    double sum = 0;
+    for (index_t i = apart > 0 ? apart : 0; i < from.queries && i < last; ++i)
+      sum += double(from.part(b, h, i, i - apart));
+    to[task] = sum;
+  }
+};
+/// The gradient by a table with a number for each distance.
+template <class Table, class Owner>
+struct distance_table_program {
+  double const* from;
+  index_t batch, heads;
+  Owner owner;
+  problem_shape p;
+  tensor<float> to;
+  ATTUNE_HD index_t tasks() const { return to.extents().size(); }
+  ATTUNE_HD void operator()(index_t task) const {
+    shape const e = to.extents();
+    element_place const at(task, e);
+    index_t const batches = batch / e.batch, each = heads / e.head, count = p.queries + p.keys - 1;
+    double sum = 0;
+    for (index_t b = at.b * batches; b < (at.b + 1) * batches; ++b)
+      for (index_t h = at.h * each; h < (at.h + 1) * each; ++h)
+        for (index_t t = 0; t < count; ++t)
+          if (Table::row(owner, t - (p.keys - 1) + p.offset_of(b)) == at.n) sum += from[(b * heads + h) * count + t];
+    to(at.b, at.h, at.n, at.d) = float(sum);
   }
 };
 
@@ -241,9 +324,7 @@ struct parameter_value {
 template <class E>
 struct pair_value {
   pair_target<E> from;
-  ATTUNE_HD float operator()(index_t b, index_t h, index_t i, index_t j) const {
-    return from.parts[((b * from.heads + h) * from.queries + i) * from.keys + j];
-  }
+  ATTUNE_HD float operator()(index_t b, index_t h, index_t i, index_t j) const { return from.part(b, h, i, j); }
 };
 
 }  // namespace attune::exec_cuda

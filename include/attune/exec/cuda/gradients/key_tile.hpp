@@ -73,7 +73,8 @@ class key_gradient_tile {
       int next = t + 1;
       ATTUNE_ROLLED
       while (next < range.until && call_.class_of(first_ + next, next, block_.tile) == 0) ++next;
-      bool const partial = call_.class_of(first_ + t, t, block_.tile) == 1;
+      bool const partial = call_.class_of(first_ + t, t, block_.tile) == 1 ||
+                           call_.infinite_rows[block_.batch * call_.row_tiles + t] != 0;
       W::template wait<0>();
       bool infinite = false;
       if (partial && !engine::split)
@@ -117,7 +118,7 @@ class key_gradient_tile {
   }
   /// The factors of the keys or values of this tile.
   ATTUNE_LANE void read_factors(typename engine::factors& to, operand_of<E> const& rows) const {
-    if constexpr (engine::split)  // nvcc 13.0 instantiates the function of lanes wherever it is named
+    if constexpr (engine::split)
       engine::set(to, [&](int r, int l) {
         int const j = key_of(r, l), last = int(call_.forward.p.keys) - 1;
         return rows.factors_of(block_.batch, head_of(rows))[split_operand::place(j < last ? j : last)];
@@ -237,15 +238,15 @@ class key_gradient_tile {
   /// Absorbs the rows from `from` on, absorbed::bn of them, of tile t of rows.
   template <bool Partial>
   ATTUNE_LANE void absorb(int t, int slot, int from, bool infinite) {
-    int const first = from * (2 * C::width), factors = from * int(sizeof(float));  // in bytes
-    A s[count][C::mi][blocks][4], w[C::mi][blocks][4];                             // w: <do, v>, then weights
+    int const first = from * (2 * C::width);            // in bytes
+    A s[count][C::mi][blocks][4], w[C::mi][blocks][4];  // w: <do, v>, then weights
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
       engine::template scores<(facts::is::products > 1)>(
           s[k], shared_, own(), memory::key(k), of_key_[k], memory::query(k, slot) + first,
-          memory::query_factors(k, slot) + factors, call_.forward.key[k].chunks);
+          memory::query_factors(k, slot) + 4 * from, call_.forward.key[k].chunks);
     engine::template scores<false>(w, shared_, own(), memory::value, of_value_, memory::d_out(slot) + first,
-                                   memory::d_out_factors(slot) + factors, call_.forward.value.chunks);
+                                   memory::d_out_factors(slot) + 4 * from, call_.forward.value.chunks);
     U seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -275,17 +276,20 @@ class key_gradient_tile {
             if constexpr (facts::affine) by *= row.scale;
             if (!visible) by = 0.f;
             if constexpr (k >= 0) W::at(s[k][i][n][at], l) = by;
-            if constexpr (is_number_of<operand_side::key, decltype(contraction)>)
-              W::at(dx_[numbers_before<operand_side::key, c>(typename Op::contractions{})][r], l) += by;
+            using chosen = decltype(contraction);
+            if constexpr (is_number_of<operand_side::key, chosen>)
+              W::at(dx_[numbers_before<operand_side::key, c>(typename Op::contractions{})][r], l) +=
+                  by * number_slope<operand_side::key, chosen>;
           });
         });
       }
     }
-    engine::template add<Partial>(dv_, w, seen, shared_, memory::d_out(slot) + first + 2 * first_feature(),
+    int const at = first + 2 * first_feature(), factors = 4 * from;
+    engine::template add<Partial>(dv_, w, seen, shared_, memory::d_out(slot) + at,
                                   memory::d_out_factors(slot) + factors, infinite);
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
-      engine::template add<Partial>(dk_[k], s[k], seen, shared_, memory::query(k, slot) + first + 2 * first_feature(),
+      engine::template add<Partial>(dk_[k], s[k], seen, shared_, memory::query(k, slot) + at,
                                     memory::query_factors(k, slot) + factors, infinite);
   }
   ATTUNE_LANE group_row row_of(int n) const {

@@ -28,10 +28,10 @@ struct gradient_products {
   /// The factors of a lane's rows that stay.
   using factors = std::conditional_t<split, split_query_factors<A>, no_factors>;
 
-  /// factor(r, lane): of row r of the lane.
+  /// Of floats. factor(r, lane): of row r of the lane.
   template <class Factor>
   ATTUNE_LANE static void set(factors& to, Factor const& factor) {
-    if constexpr (split) each_row<W, R>([&](int r, int l) { of_floats::set(to, r, l, factor(r, l)); });
+    each_row<W, R>([&](int r, int l) { of_floats::set(to, r, l, factor(r, l)); });
   }
   /// s = x y, x at `rows` for the warps `own`, y at `streamed`; of_streamed: where its factors are.
   template <bool Skips>
@@ -61,7 +61,7 @@ struct gradient_products {
       }
     } else {
       if constexpr (Partial)
-        if (infinite) return plain::add_seen(o, w, seen, sm, streamed);
+        if (infinite) return plain::template add_seen<true>(o, w, seen, sm, streamed);
       plain::add_any_size(o, w, sm, streamed);
     }
   }

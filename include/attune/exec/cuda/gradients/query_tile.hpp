@@ -54,11 +54,13 @@ class query_gradient_tile {
     if (total > 0) rows_.template fetch<false>(rows_.template key_tile<false>(plan, 0), 0);
     W::commit();
     start();
-    int n = 0;
     ATTUNE_ROLLED
-    for (; n < plan.partial; ++n) step<true>(plan, n, total);
-    ATTUNE_ROLLED
-    for (; n < total; ++n) step<false>(plan, n, total);
+    for (int n = 0; n < total; ++n) {
+      if (n < plan.partial || call_.infinite_keys[rows_.block.batch * call_.forward.key_tiles + number(plan, n)] != 0)
+        step<true>(plan, n, total);
+      else
+        step<false>(plan, n, total);
+    }
     finish();
   }
 
@@ -77,8 +79,9 @@ class query_gradient_tile {
           group_row const at = rows_.row_of(r, l);
           return call_.forward.query[k].factors_of(rows_.block.batch, at.head)[split_operand::place(at.query)];
         });
+      engine::set(of_d_out_,
+                  [&](int r, int l) { return call_.factor_of_d_out(rows_.block.batch, rows_.row_of(r, l)); });
     }
-    engine::set(of_d_out_, [&](int r, int l) { return call_.factor_of_d_out(rows_.block.batch, rows_.row_of(r, l)); });
     each_row<W, R>([&](int r, int l) {
       pair_record<Op> const& x = record(r, l);
       pair_numbers<Op, F>& to = W::at(row_[r], l);
@@ -92,9 +95,11 @@ class query_gradient_tile {
     ATTUNE_UNROLL
     for (int k = 0; k < sums; ++k) each_row<W, R>([&](int r, int l) { W::at(sum_[k][r], l) = 0.f; });
   }
+  /// The number of a tile of keys, partial or full.
+  ATTUNE_LANE int number(tile_plan const& plan, int n) const { return rows_.template key_tile<false>(plan, n); }
   template <bool Partial>
   ATTUNE_LANE void step(tile_plan const& plan, int n, int total) {
-    int const slot = n & 1, t = rows_.template key_tile<!Partial>(plan, n);
+    int const slot = n & 1, t = number(plan, n);
     W::template wait<0>();
     bool infinite = false;
     if constexpr (Partial && !engine::split) {
@@ -108,7 +113,7 @@ class query_gradient_tile {
     } else {
       W::sync();  // this tile is there, and no warp reads the other slot any more
     }
-    if (n + 1 < total) rows_.template fetch<!Partial>(rows_.template key_tile<!Partial>(plan, n + 1), slot ^ 1);
+    if (n + 1 < total) rows_.template fetch<!Partial>(number(plan, n + 1), slot ^ 1);
     W::commit();
     absorb<Partial>(t, slot, infinite);
   }
@@ -147,7 +152,8 @@ class query_gradient_tile {
         float const by = visible ? pulled.by[c] : 0.f;
         if constexpr (k >= 0) W::at(s[k][i][n][e], l) = by;
         if constexpr (is_number_of<operand_side::query, chosen>)
-          W::at(sum_[members + numbers_before<operand_side::query, c>(typename Op::contractions{})][r], l) += by;
+          W::at(sum_[members + numbers_before<operand_side::query, c>(typename Op::contractions{})][r], l) +=
+              by * number_slope<operand_side::query, chosen>;
         if constexpr (is_number_of<operand_side::pair, chosen>) {
           auto const& to = call_.by_pair[numbers_before<operand_side::pair, c>(typename Op::contractions{})];
           if (to.wanted() && visible && first_feature() == 0 && rows_.row_in_group(r, l) < call_.forward.rows &&

@@ -94,6 +94,25 @@ struct row_slopes_program {
   }
 };
 
+/// Marks the tiles whose rows have an infinity, because a slope of 0 times an infinity has to be 0. NaN needs no mark: a
+/// row that sees it is NaN. Task: a row.
+template <class E>
+struct infinite_tiles_program {
+  operand rows;
+  index_t batch, positions;
+  int pack, each, tiles;  ///< heads of a group, or 1 for keys; rows of a tile; tiles
+  int* found;             ///< B, tiles
+  ATTUNE_HD index_t tasks() const { return batch * rows.heads * positions; }
+  ATTUNE_HD void operator()(index_t task) const {
+    index_t const n = task % positions, h = task / positions % rows.heads, b = task / (positions * rows.heads);
+    E const* const x = reinterpret_cast<E const*>(rows.rows(b, h) + n * rows.position);
+    constexpr unsigned infinity = std::is_same_v<E, bfloat16> ? 0x7f80u : 0x7c00u;
+    bool infinite = false;
+    for (int d = 0; d < 8 * rows.chunks; ++d) infinite = infinite || (x[d].bits & 0x7fffu) == infinity;
+    if (infinite) found[b * tiles + (n * pack + h % pack) / each] = 1;
+  }
+};
+
 /// The hulls of the keys that the rows of tile n see, of interval masks.
 template <class Op, class E>
 struct tile_hull_program {

@@ -6,77 +6,16 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include <attune/exec/cuda/gradients/config.hpp>
 #include <attune/exec/cuda/gradients/finish.hpp>
 #include <attune/exec/cuda/gradients/reduce.hpp>
 #include <attune/exec/cuda/gradients/row_program.hpp>
+#include <attune/exec/cuda/gradients/wanted.hpp>
 #include <attune/exec/cuda/run.hpp>
 
 namespace attune::exec_cuda {
-
-/// The requested gradients of a call. Each has the shape of its input; an absent one is not computed.
-template <class E>
-using requested_gradients = attune::detail::gradient_views<E>;
-
-/// Calls visit(table, contraction, its number, its number among the products) for the tables of left factors.
-template <class Op, class Visit>
-void for_each_left_table(Op const& op, Visit const& visit) {
-  for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto number, auto place) {
-    using chosen = decltype(contraction);
-    if constexpr (is_prepared<chosen> && is_pulled<chosen> && !contraction::Rotary<chosen>)
-      visit(chosen::z::table_of::of(op.template owner<decltype(number)::value>()), contraction, number, place);
-  });
-}
-
-/// Throws where a gradient is requested that tiles do not have.
-template <class Op, class E>
-void check_wanted(Op const& op, requested_gradients<E> const& to) {
-  auto const refuse = [](std::string const& name) {
-    throw error(
-        "vjp", "the gradient by " + name, "a tensor",
-        "none: the tiles of `cuda` have gradients by values, gates, the inputs of products, numbers of queries, "
-        "keys and pairs, parameters, and tables of left factors; use thrust_on");
-  };
-  for_each_field([&]<field F>() {
-    if (!to.of(F).absent() && !has_gradient<Op>(F)) refuse(name_of(F));
-  });
-  std::size_t n = 0;
-  if constexpr (parameter_count<Op> != 0)
-    for (operator_parameter const& x : listed_parameters(op))
-      if (n < to.parameters.size() && !to.parameters[n++].absent() && !has_parameter_gradients<Op>) refuse(x.path());
-  n = 0;
-  if constexpr (table_count<Op> != 0)
-    for (operator_table const& x : listed_tables(op)) {
-      if (n >= to.tables.size() || to.tables[n++].absent()) continue;
-      bool has = false;
-      for_each_left_table(op, [&](table const& of, auto, auto, auto) { has = has || of.number() == x.at->number(); });
-      if (!has || x.use == table_use::bind) refuse(x.path());
-    }
-}
-
-/// The cotangents of a call.
-template <class E>
-struct row_cotangents {
-  tensor<E const> out;
-  tensor<float const> lse = {}, ground_weight = {};
-};
-
-/// The cotangents of an operator's outputs.
-template <class Op, class E>
-row_cotangents<E> cotangents_of(cotangents<Op, tensor<E const>> const& d) {
-  row_cotangents<E> by{d.out};
-  if constexpr (Op::has_lse) by.lse = d.lse;
-  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
-  return by;
-}
-/// The saved states that a VJP reads.
-template <class Rows>
-saved_numbers numbers_of(Rows const& rows) {
-  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
-}
 
 /// Runs a VJP, or counts its memory.
 template <class Runner, class Op, class E, class Queries, class Keys>
@@ -97,7 +36,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
   void operator()() {
     auto const& p = c_.p;
     if (p.batch * p.heads * p.queries * p.keys == 0) return clear();
-    this->bind(heads_of_numbers());
+    this->bind(heads_of_groups(c_.op, c_.in, p, to_));
     if constexpr (Op::has_output_gate) open();
     if (!g_.d_out.absent()) g_.d_rows = this->readable(g_.d_out);
     this->plan();
@@ -123,20 +62,6 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     runner_.template gradients<Op, E, Queries, Keys, Members>(g_, queries_, keys_);
   }
 
-  /// A head for every head of the numbers of keys, and for every query head if they share the numbers of pairs.
-  index_t heads_of_numbers() const {
-    index_t heads = 1;
-    for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto, auto) {
-      using chosen = decltype(contraction);
-      if constexpr (is_number_of<operand_side::key, chosen>)
-        heads = std::lcm(heads, member<chosen::x::of>(this->c_.in).extents().head);
-      if constexpr (is_number_of<operand_side::pair, chosen>) {
-        tensor<E> const to = this->to_.of(chosen::x::of);
-        if (!to.absent() && to.extents().head < this->c_.p.heads) heads = this->c_.p.heads;
-      }
-    });
-    return heads;
-  }
   /// Without a pair, every gradient is 0.
   void clear() { clear(to_.fields), clear(to_.parameters), clear(to_.tables); }
   template <class List>
@@ -209,6 +134,21 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       run(classify_program<Op, E>{transposed, g_.rows_each, g_.keys_each});
     }
     run(row_range_program<Op, E>{g_});
+    mark_infinities();
+  }
+
+  void mark_infinities() {
+    index_t const batch = c_.p.batch;
+    int* const keys = g_.infinite_keys = memory_.template take<int>(batch * c_.key_tiles);
+    int* const rows = g_.infinite_rows = memory_.template take<int>(batch * g_.row_tiles);
+    if (!counting_) {
+      runner_.clear(keys, std::size_t(batch * c_.key_tiles) * sizeof(int));
+      runner_.clear(rows, std::size_t(batch * g_.row_tiles) * sizeof(int));
+    }
+    for (int k = 0; k < products; ++k) {
+      run(infinite_tiles_program<E>{c_.key[k], batch, c_.p.keys, 1, Queries::bn, c_.key_tiles, keys});
+      run(infinite_tiles_program<E>{c_.query[k], batch, c_.p.queries, c_.pack, Keys::bn, g_.row_tiles, rows});
+    }
   }
 
   /// Where tiles write: to the gradient itself if one operand alone adds to it, else to parts, which are summed.
@@ -247,13 +187,11 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto index, auto place) {
       using chosen = decltype(contraction);
       constexpr int c = decltype(index)::value, k = decltype(place)::value;
-      if constexpr (is_number_of<operand_side::key, chosen>)
-        if constexpr (chosen::x::of == F)
-          of[count++] = {&this->g_.by_key_number[numbers_before<operand_side::key, c>(typename Op::contractions{})]};
-      if constexpr (is_number_of<operand_side::query, chosen>)
-        if constexpr (chosen::x::of == F)
-          of[count++] = {
-              &this->g_.by_query_number[numbers_before<operand_side::query, c>(typename Op::contractions{})]};
+      if constexpr (is_number_of<operand_side::key, chosen> && !is_distance<chosen>)
+        if constexpr (number_reads<operand_side::key, chosen>(F)) of[count++] = {&this->template sums_of_keys<c>()};
+      if constexpr (is_number_of<operand_side::query, chosen> && !is_distance<chosen>)
+        if constexpr (number_reads<operand_side::query, chosen>(F))
+          of[count++] = {&this->template sums_of_queries<c>()};
       if constexpr (k >= 0) {
         if constexpr (chosen::x::of == F)
           of[count++] = {&this->g_.by_query[k], this->template finish_of<chosen, c, F, false>()};
@@ -263,27 +201,48 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
     });
     send(to, of, count, by_key ? index_t(c_.groups) : c_.p.heads);
   }
+  template <int Index>
+  row_target<E>& sums_of_queries() {
+    return g_.by_query_number[numbers_before<operand_side::query, Index>(typename Op::contractions{})];
+  }
+  template <int Index>
+  row_target<E>& sums_of_keys() {
+    return g_.by_key_number[numbers_before<operand_side::key, Index>(typename Op::contractions{})];
+  }
+  template <operand_side Side, class C>
+  static constexpr bool number_reads(field f) {
+    if constexpr (Side == operand_side::key && !contraction::Plain<C>)
+      return C::y::of == f;
+    else
+      return C::x::of == f;
+  }
+  /// Floats for each pair, shared by all batch elements where there is one, and by all heads.
+  pair_target<E> parts_of_pairs(index_t batch, index_t heads) {
+    auto const& p = c_.p;
+    queries_ = true;
+    if (batch < p.batch) g_.shared_batches = int(p.batch);
+    if (heads < p.heads) g_.shared_groups = c_.groups;
+    index_t const size = batch * heads * p.queries * p.keys;
+    float* const parts = memory_.template take<float>(size);
+    if (!counting_) runner_.clear(parts, std::size_t(size) * sizeof(float));
+    return {{}, parts, batch, heads, p.queries, p.keys};
+  }
   template <field F>
   void pairs(tensor<E> const& to) {
     queries_ = true;
     auto const& p = c_.p;
-    shape const e = to.extents();
-    bool const direct = e == shape{p.batch, p.heads, p.queries, p.keys};
-    pair_target<E> x{{}, nullptr, e.batch, e.head, p.queries, p.keys};
-    if (direct) {
+    shape const e = to.extents(), all{e.batch, e.head, p.queries, p.keys};
+    pair_target<E> x;
+    if (e == shape{p.batch, p.heads, p.queries, p.keys}) {
       x.to = to;
       run(zeros_of(to));  // of pairs that no tile sees
     } else {
-      if (e.batch < p.batch) g_.shared_batches = int(p.batch);
-      if (e.head < p.heads) g_.shared_groups = c_.groups;
-      index_t const size = e.batch * e.head * p.queries * p.keys;
-      x.parts = memory_.template take<float>(size);
-      if (!counting_) runner_.clear(x.parts, std::size_t(size) * sizeof(float));
-      sum(pair_value<E>{x}, {e.batch, e.head, p.queries, p.keys}, to);
+      x = parts_of_pairs(e.batch, e.head);
+      sum(pair_value<E>{x}, all, to);
     }
     for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto index, auto) {
       using chosen = decltype(contraction);
-      if constexpr (is_number_of<operand_side::pair, chosen>)
+      if constexpr (is_number_of<operand_side::pair, chosen> && !is_distance_table<chosen>)
         if constexpr (chosen::x::of == F)
           this->g_.by_pair[numbers_before<operand_side::pair, decltype(index)::value>(typename Op::contractions{})] = x;
     });
@@ -297,19 +256,45 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
         {p.batch, p.value_heads, p.keys, p.value_width}, to);
   }
   void tables() {
-    if constexpr (table_count<Op> != 0)
-      for_each_left_table(c_.op, [&](table const& of, auto contraction, auto number, auto place) {
-        using chosen = decltype(contraction);
-        constexpr int k = decltype(place)::value;
-        auto const to = this->to_.tables[std::size_t(of.number())];
-        if (to.absent() || to.extents().size() == 0) return;
-        this->queries_ = true;
-        tensor<E const> const x = member<chosen::x::of>(this->c_.in);
-        this->own_parts(this->g_.by_query[k], this->c_.p.heads, this->c_.p.queries, x.extents().feature);
-        auto const owner = this->c_.op.template owner<decltype(number)::value>();
-        using slope = left_slope<E, chosen, std::remove_const_t<decltype(owner)>, true>;
-        this->sum(table_value<E, slope>{this->g_.by_query[k], {owner, x}}, this->rows_of(x.extents().feature), to);
+    for_each_pulled_table(c_.op, [&](table const& of, auto contraction, auto number, auto place) {
+      tensor<float> const to = this->to_.tables[std::size_t(of.number())];
+      if (!to.absent() && to.extents().size() != 0)
+        this->template one_table<decltype(contraction), decltype(number)::value, decltype(place)::value>(to);
+    });
+  }
+  template <class C, int Index, int Product>
+  void one_table(tensor<float> const& to) {
+    auto const& p = c_.p;
+    auto const owner = c_.op.template owner<Index>();
+    using owner_type = std::remove_const_t<decltype(owner)>;
+    queries_ = true;
+    if constexpr (is_distance_table<C>) {
+      using name = typename pulled_table<C>::type;
+      shape const e = to.extents();
+      // Where offsets differ, so do the distances of the pairs that batch elements share.
+      pair_target<E> const x = parts_of_pairs(e.batch == 1 && !p.has_offsets() ? 1 : p.batch, e.head);
+      g_.by_pair[numbers_before<operand_side::pair, Index>(typename Op::contractions{})] = x;
+      double* const sums = memory_.template take<double>(x.batch * x.heads * (p.queries + p.keys - 1));
+      after_.push_back([=, this] {
+        run(diagonal_sum_program<E>{x, sums});
+        run(distance_table_program<name, owner_type>{sums, x.batch, x.heads, owner, c_.p, to});
       });
+    } else {
+      tensor<E const> const x = member<C::x::of>(c_.in);
+      index_t const width = x.extents().feature;
+      own_parts(g_.by_query[Product], p.heads, p.queries, width);
+      if constexpr (is_distance<C>) {
+        keys_ = true;
+        own_parts(this->template sums_of_queries<Index>(), p.heads, p.queries, 1);
+        own_parts(this->template sums_of_keys<Index>(), c_.groups, p.keys, 1);
+        sum(metric_value<E>{g_.by_query[Product], this->template sums_of_queries<Index>(),
+                            this->template sums_of_keys<Index>(), x, member<C::y::of>(c_.in), p.heads},
+            {p.batch, p.heads, p.queries + p.keys, width}, to);
+      } else {
+        using slope = left_slope<E, C, owner_type, true>;
+        sum(table_value<E, slope>{g_.by_query[Product], {owner, x}}, rows_of(width), to);
+      }
+    }
   }
   void parameters() {
     after_.push_back([this] { run(chain_parameters_program<Op, E>{g_, given_}); });
@@ -337,6 +322,12 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       if (OfKeys && owner.keys == rotary_keys::turned) return nullptr;
       return [=, this](row_target<E> const& x) {
         this->run(turn_back_program<E, owner_type, OfKeys>{x, owner, this->c_.p});
+      };
+    } else if constexpr (is_distance<C>) {
+      row_target<E>& sums = OfKeys ? this->template sums_of_keys<Index>() : this->template sums_of_queries<Index>();
+      own_parts(sums, OfKeys ? index_t(c_.groups) : c_.p.heads, OfKeys ? c_.p.keys : c_.p.queries, 1);
+      return [=, this, sums = sums](row_target<E> const& x) {
+        this->run(distance_slope_program<E, C, owner_type, OfKeys>{x, sums, owner, member<F>(this->c_.in), this->c_.p});
       };
     } else if constexpr (is_prepared<C> && !OfKeys) {
       return [=, this](row_target<E> const& x) {

@@ -170,8 +170,8 @@ struct products {
   }
   /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
   /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are
-  /// indexed.
-  template <int Columns>
+  /// indexed. ZeroWins: a weight of 0 adds 0 even to an infinity.
+  template <bool ZeroWins = false, int Columns>
   ATTUNE_LANE static void add_seen(A (&o)[C::mi][Columns][4], A const (&w)[C::mi][blocks][4],
                                    of<std::uint32_t> const (&seen)[2 * C::mi], shared sm, int v) {
     A weights[C::mi][blocks][4], sums[C::mi][Columns][4];  // laid out as w and o: registers stay where they are
@@ -194,6 +194,7 @@ struct products {
               sm, W::each_lane([&](int l) { return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3)); }));
           W::for_lanes([&](int l) {
             if ((W::at(bits, l) >> own & 1u) == 0) return;
+            if (ZeroWins && W::at(weight, l) == 0.f) return;
             E low, high;
             low.bits = std::uint16_t(W::at(pair, l));
             high.bits = std::uint16_t(W::at(pair, l) >> 16);

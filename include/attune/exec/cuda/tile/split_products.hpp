@@ -124,7 +124,7 @@ struct split_products {
   }
 
   /// The same for values that may not be finite, in float: adds the values of the keys that a row sees, and no others.
-  /// `seen` as in products::add_seen. Rare, so the loops are not unrolled.
+  /// A weight of 0 adds 0 even to an infinity. `seen` as in products::add_seen. Rare, so the loops are not unrolled.
   template <int Columns>
   ATTUNE_LANE static void add_seen(A (&o)[1][Columns][4], A const (&w)[1][blocks][4], U const (&seen)[2], shared sm,
                                    int v, int of_keys) {
@@ -150,7 +150,7 @@ struct split_products {
           W::template unpack<E>(W::read4(sm, W::each_lane([&](int l) { return W::at(at, l) + Memory::key_plane; })),
                                 rest[0], rest[1]);
           W::for_lanes([&](int l) {
-            if ((W::at(bits, l) >> own & 1u) == 0) return;
+            if ((W::at(bits, l) >> own & 1u) == 0 || W::at(weight, l) == 0.f) return;
             float const size = ::fabsf(number(W::at(factor, l)));
             ATTUNE_UNROLL
             for (int e = 0; e < 2; ++e)

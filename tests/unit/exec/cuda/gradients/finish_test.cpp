@@ -35,7 +35,7 @@ TEST_CASE("gradients of tiles: queries times the numbers of a table") {
   std::vector<float> metric;
   for (int d = 0; d < 64; ++d) metric.push_back(0.2f + 0.1f * float(d % 7));
   tensor<float const> const table(metric, {1, 1, 1, 64});
-  CHECK(gradients_of<bfloat16, 64>(elliptical_attention(table, mask::causal{}), sizes, 4) == "");
+  CHECK(gradients_of<bfloat16, 64>(bilinear_attention(table, mask::causal{}), sizes, 4) == "");
 }
 
 }  // namespace

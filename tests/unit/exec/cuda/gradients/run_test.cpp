@@ -42,5 +42,29 @@ TEST_CASE("gradients of tiles: the table of a product's left factors") {
                                    {.batch = 2, .heads = 4, .key_heads = 2, .offset = 60}, 4, true) == "");
 }
 
+TEST_CASE("gradients of tiles: distances, with a metric of all heads or of each") {
+  gradient_extents const n{.batch = 2, .heads = 4, .key_heads = 2, .offset = 60};
+  CHECK(gradients_of<bfloat16, 64>(rbf_attention(20, mask::causal{}), n) == "");
+  std::vector<double> weights;
+  for (int k = 0; k < 4 * 64; ++k) weights.push_back(0.1 + 0.002 * k);
+  CHECK(gradients_of<bfloat16, 64>(
+            elliptical_attention(tensor<double const>(weights.data(), {1, 1, 1, 64}), mask::causal{}), n, 4, true) ==
+        "");
+  CHECK(gradients_of<bfloat16, 64>(
+            elliptical_attention(tensor<double const>(weights.data(), {1, 4, 1, 64}), mask::causal{}), n, 4, true) ==
+        "");
+}
+TEST_CASE("gradients of tiles: tables of distances, of all heads or of each, with offsets of batch elements") {
+  gradient_extents const n{.batch = 2, .heads = 4, .key_heads = 2, .queries = 40, .keys = 90, .offset = 50};
+  std::vector<double> values;
+  for (int k = 0; k < 4 * 33; ++k) values.push_back(0.01 * (k % 17));
+  for (index_t heads : {1, 4})
+    CHECK(gradients_of<bfloat16, 64>(
+              relative_bias_attention(tensor<double const>(values.data(), {1, heads, 33, 1}), mask::causal{}), n, 1,
+              true) == "");
+  CHECK(gradients_of<bfloat16, 64>(t5_attention({tensor<double const>(values.data(), {1, 4, 32, 1})}, mask::causal{}),
+                                   n, 1, true) == "");
+}
+
 }  // namespace
 }  // namespace attune::test

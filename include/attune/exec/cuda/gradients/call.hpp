@@ -198,6 +198,13 @@ struct gradient_call {
     else
       return 1.f;
   }
+  /// Whether a tile of keys, or of rows, has an infinity. Floats know it by their factors.
+  ATTUNE_HD bool has_infinite_key(index_t b, int tile) const {
+    return !tile_format<E>::split && infinite_keys[b * forward.key_tiles + tile] != 0;
+  }
+  ATTUNE_HD bool has_infinite_row(index_t b, int tile) const {
+    return !tile_format<E>::split && infinite_rows[b * row_tiles + tile] != 0;
+  }
   /// Row n of a group, among the records of pairs.
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
     return (b * forward.groups + group) * (index_t(row_tiles) * rows_each) + n;
@@ -217,26 +224,5 @@ struct gradient_call {
     }
   }
 };
-
-/// The cotangents of a call.
-template <class E>
-struct row_cotangents {
-  tensor<E const> out;
-  tensor<float const> lse = {}, ground_weight = {};
-};
-
-/// The cotangents of an operator's outputs.
-template <class Op, class E>
-row_cotangents<E> cotangents_of(cotangents<Op, tensor<E const>> const& d) {
-  row_cotangents<E> by{d.out};
-  if constexpr (Op::has_lse) by.lse = d.lse;
-  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
-  return by;
-}
-/// The saved states that a VJP reads.
-template <class Rows>
-saved_numbers numbers_of(Rows const& rows) {
-  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
-}
 
 }  // namespace attune::exec_cuda

@@ -3,8 +3,10 @@
 //
 // Gradients on a device against the same operator in double on the host, and times of forward and backward passes together, at the
 // shapes of scripts/lib/torch_times.py.
+#include <thrust/execution_policy.h>
+
 #include <attune/cuda_gradients.hpp>
-#include <attune/exec/reference/dense_vjp.hpp>
+#include <attune/thrust.hpp>
 
 #include "gpu_main.hpp"
 

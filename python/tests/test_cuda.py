@@ -113,6 +113,24 @@ def test_the_width_of_a_call_is_compiled(warps, rng):
     )
 
 
+def test_recorded_calls_know_the_shapes_and_the_device_of_their_results():
+    from attune.torch import _library, _passes
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(), torch.no_grad():
+        q, k, v = (torch.empty(2, n, 8, 16, dtype=torch.bfloat16, device="cuda") for n in (4, 2, 2))
+        lengths = masks.padding(torch.tensor([3, 8], device="cuda"))
+        assert lengths._x.is_cuda  # no program waits for its numbers
+        out, lse = at.sink(q, k, v, logit=0.5, mask=masks.causal() & lengths, returns=("out", "lse"))
+        assert (out.device.type, out.dtype, lse.device.type, lse.dtype) == ("cuda", torch.bfloat16, "cuda", torch.float32)
+        spec = _passes.Spec(attune.op("sink"), ["q", "k", "v"], {"logit": 0.5}, lengths, None, "bhld", None, ("out",))
+        arrays, numbers, *_ = _library._plain(spec, [q, k, v])
+        assert all(x.is_cuda for x in (*arrays, numbers))
+        (out,), saved = _library.forward(spec, [q, k, v])
+        dq, dk, dv = _library.backward(spec, [q, k, v], saved, [out], [True, False, True])
+        assert saved.is_cuda and dq.is_cuda and dq.shape == q.shape and dk is None and dv.shape == v.shape
+
+
 # --- emulated warps -----------------------------------------------------------------------------------------------------
 
 
@@ -137,22 +155,25 @@ def test_the_path_of_a_call(warps, rng, kind):
 @compiles
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients(warps, rng, kind):
-    """By q, k and v, of out and of lse, within the published bound."""
+    """By inputs and a parameter, of out and of lse, within the published bound."""
     q, k, v = drawn(rng, kind, grad=True)
     dout, dlse = torch.from_numpy(rng.standard_normal((2, 4, 19, 16))).to(kind), torch.randn(2, 4, 19)
-    given = dict(mask=masks.causal(), offset=15, logit=torch.tensor([0.5, -1, 0, 2]))
+    logit = torch.tensor([0.5, -1, 0, 2], requires_grad=True)
+    given = dict(mask=masks.causal(), offset=15, logit=logit)
     out, lse = at.sink(q, k, v, **given, returns=("out", "lse"))
-    dq, dk, dv = torch.autograd.grad((out, lse), (q, k, v), (dout, dlse))
-    plain = [x.detach() for x in (q, k, v)]
-    report = attune.verdict("sink", *plain, **given, dout=dout, dlse=dlse, dq=dq, dk=dk, dv=dv, out=out.detach(), lse=lse.detach())
+    names = ("dq", "dk", "dv", "dlogit")
+    found = dict(zip(names, torch.autograd.grad((out, lse), (q, k, v, logit), (dout, dlse))), dout=dout, dlse=dlse)
+    plain, given["logit"] = [x.detach() for x in (q, k, v)], logit.detach()
+    report = attune.verdict("sink", *plain, **given, **found, out=out.detach(), lse=lse.detach())
     assert report, str(report)
+    assert {"q", "k", "v", "normalizer.logit"} <= {name.removeprefix("d") for name in report.elements}
     assert all(0 < x.worst.error_over_bound <= 1 for x in report.elements.values())
-    spoilt = (dk * torch.tensor([1, 1.1])[:, None, None]).to(kind)
-    assert attune.verdict("sink", *plain, **given, dout=dout, dlse=dlse, dq=dq, dk=spoilt, dv=dv).decision == "FAIL"
+    spoilt = (found["dk"] * torch.tensor([1, 1.1])[:, None, None]).to(kind)
+    assert attune.verdict("sink", *plain, **given, **{**found, "dk": spoilt}).decision == "FAIL"
     # lse alone; q alone; another layout; a cotangent that one number is.
     (alone,) = torch.autograd.grad(at.sink(q, *plain[1:], **given, returns="lse"), q, dlse)
     (both,) = torch.autograd.grad(at.sink(q, *plain[1:], **given), q, dout)
-    assert near(alone.double() + both.double(), dq.double(), kind, 4)
+    assert near(alone.double() + both.double(), found["dq"].double(), kind, 4)
     found = gradients(at.sink(*turned(q, k, v), **given, layout="blhd"), dout.transpose(1, 2), q, k, v)
     again = gradients(at.sink(q, k, v, **given), dout, q, k, v)
     assert all(torch.equal(a, b) for a, b in zip(found, again))
@@ -262,7 +283,6 @@ def test_refusals(warps, rng, change, text):
 # --- learning -----------------------------------------------------------------------------------------------------------
 
 HEADS, LENGTH, WIDTH = 2, 32, 64  # of a head
-LEARNS = True  # whether tiles have the gradients by parameters
 
 
 class Block(torch.nn.Module):
@@ -273,7 +293,6 @@ class Block(torch.nn.Module):
         self.norm, self.project = torch.nn.LayerNorm(each), torch.nn.Linear(each, len(fields) * each, bias=False)
         self.key_bias = torch.nn.Linear(each, HEADS) if "key_bias" in operator.fields else None
         self.attend, self.out = at.Attention(operator, HEADS, mask=masks.causal()), torch.nn.Linear(each, each)
-        self.attend.requires_grad_(LEARNS)
         self.wide = torch.nn.Sequential(torch.nn.LayerNorm(each), torch.nn.Linear(each, each), torch.nn.GELU())
 
     def forward(self, x):
@@ -327,14 +346,14 @@ def test_a_small_gpt_learns_as_on_the_cpu(name):
 
 
 @compiles
-@pytest.mark.skipif(LEARNS, reason="tiles have these gradients")
-def test_gradients_by_parameters_are_refused_when_the_call_is_made(warps, rng):
+def test_gradients_that_tiles_do_not_have_are_refused_when_the_call_is_made(warps, rng):
     q, k, v = drawn(rng, torch.bfloat16)
-    logit = torch.zeros(4, requires_grad=True)
-    with pytest.raises(attune.Error, match="normalizer.logit has a tensor on cpu that requires gradients; expected a tensor after detach"):
-        at.sink(q, k, v, logit=logit)
+    table = torch.zeros(4, 9, 1, requires_grad=True)
+    text = "kernel.1.values has a tensor on cpu that requires gradients; expected a tensor after detach.*, or tensors on the CPU: the tiles"
+    with pytest.raises(attune.Error, match=text):
+        at.relative_bias(q, k, v, values=table)
     with torch.no_grad():
-        at.sink(q, k, v, logit=logit)
+        at.relative_bias(q, k, v, values=table)
 
 
 @compiles
@@ -362,16 +381,17 @@ def test_nvcc_compiles_what_a_device_would_run(rng):
     # To ask for sizes needs no device.
     needed = (ctypes.c_int64 * 2)()
     run(call.address, _cuda._PACK(0, 0, 0, 0, 0, 0, ctypes.addressof(needed), CUDA_STEP.measure))
-    rows = 2 * 4 * 19
-    assert needed[0] > rows * 4 and needed[1] == rows * (16 + 3)
+    rows, (per_value, per_row) = 2 * 4 * 19, op._saved_per_row()
+    assert needed[0] > rows * 4 and needed[1] == rows * (16 * per_value + per_row)
 
 
 @compiles
 @needs_nvcc
-def test_nvcc_compiles_policies_of_python():
+@pytest.mark.parametrize("kind", ["cuda", "cuda_vjp"])
+def test_nvcc_compiles_policies_of_python(kind):
     hard = attune.policy.normalizer("sigmoid(a + bias - log_visible)", divided_by="one", parameters={"bias": 0.0})
     source = source_of_parts([_part("kernel", "kernel", "dot_product{}"), _part("normalizer", "normalizer", hard)])
-    assert compiled_for(source, (8, 0), element="float16").stat().st_size > 10000
+    assert compiled_for(source, (8, 0), kind, "float16").stat().st_size > 10000
 
 
 @compiles

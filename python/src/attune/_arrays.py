@@ -173,22 +173,24 @@ def copied(x):
     return numpy.lib.stride_tricks.as_strided(once, x.shape, steps)
 
 
-def _host(x):
-    """A tensor on the CPU, without gradients. One of the meta device has no numbers, and stays."""
-    return x.detach() if x.is_meta else x.detach().cpu()
+def _host(x, stays=False):
+    """A tensor on the CPU, without gradients. One of the meta device has no numbers, and stays; so does one of a CUDA device,
+    if `stays`."""
+    return x.detach() if x.is_meta or (stays and x.is_cuda) else x.detach().cpu()
 
 
 _INTEGERS = "integers of 64 bits, and as many in each list"
 _NO_BOOLEANS = "integers. A table of booleans is a mask: masks.visible"
 
 
-def numbers_of_int64(name, x, kinds="iu"):
-    """A dense array of int64 with the numbers of x; copied only if x is something else. kinds: NumPy's letters of types."""
+def numbers_of_int64(name, x, kinds="iu", stays=False):
+    """A dense array of int64 with the numbers of x; copied only if x is something else. kinds: NumPy's letters of types.
+    stays: on its CUDA device."""
     if is_torch(x):
         torch = sys.modules["torch"]
         if x.dtype.is_floating_point or x.dtype.is_complex or (x.dtype == torch.bool and "b" not in kinds):
             raise wrong(name, f"the type {x.dtype}", _NO_BOOLEANS if x.dtype == torch.bool else "integers")
-        a = _host(x).to(torch.int64).contiguous()
+        a = _host(x, stays).to(torch.int64).contiguous()
         wraps = str(x.dtype) == "torch.uint64" and bool((a < 0).any())
     else:
         _refuse_masked(name, x)
@@ -203,13 +205,13 @@ def numbers_of_int64(name, x, kinds="iu"):
     return a
 
 
-def bytes_of(name, x):
+def bytes_of(name, x, stays=False):
     """An array of bytes with the truth values of x, which is copied only if it is neither bool nor uint8. Other integers
-    must be 0 or 1: a larger one is more likely a mistake, for example an id."""
+    must be 0 or 1: a larger one is more likely a mistake, for example an id. stays: on its CUDA device."""
     expected = "bool, uint8, or integers that are 0 or 1"
     if is_torch(x):
         torch = sys.modules["torch"]
-        a, is_bytes = _host(x), x.dtype in (torch.bool, torch.uint8)
+        a, is_bytes = _host(x, stays), x.dtype in (torch.bool, torch.uint8)
         is_integer = not (x.dtype.is_floating_point or x.dtype.is_complex)
     else:
         _refuse_masked(name, x)

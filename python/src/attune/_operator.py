@@ -55,7 +55,7 @@ class Operator:
 
     q: (B, H, Lq, D), k: (B, Hk, Lk, D), v: (B, Hv, Lk, Dv); Hk and Hv divide H. layout="blhd" takes (B, L, H, D). Types:
     float32, float64, bfloat16, float16, the same for all. Any strides; nothing is copied. torch tensors may also be on a
-    CUDA device, for a forward pass in float32 or 16 bits.
+    CUDA device, in float32 or 16 bits.
 
     A parameter or table has a path, normalizer.gamma, and a short name, gamma. Where an input, or an argument of the call,
     has this name, the path alone means the parameter.

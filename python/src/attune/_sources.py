@@ -207,7 +207,7 @@ _COMPANIONS = {
     "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}", 13),
     "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}", 20),
     "mpi": (("attune/interop/c_mpi.hpp",), f"run_on_ranks<{_MAKE}", 20),
-    "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}", 15),
+    "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}", 13),
     "cuda_vjp": (("attune/interop/device/c_cuda_vjp.hpp",), f"run_cuda_vjp<{_MAKE}", 25),
     "warps": (("attune/testing/interop/c_warps.hpp",), f"run_warps<{_MAKE}", 6),  # of emulated warps, for tests
     "warps_vjp": (("attune/testing/interop/c_warps.hpp",), f"run_warps_vjp<{_MAKE}", 8),

@@ -6,7 +6,7 @@
 
 A mask is no table, unless you give one: the rows of a call find their intervals of keys one by one. The keys of a
 query's row that it does not see are not read: NaN in them never reaches a result. A mask copies its arrays, so
-you may change them later.
+you may change them later. Tensors on a CUDA device stay there; calls there do not check their numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FROM_END, _FROM_START = (KIND.causal, KIND.band, KIND.prefix, KIND.sink_window)
 
 class _Nodes(list):
     """The nodes of a mask for a call. needs_offset: the call must say at which position query 0 is. place: the device of
-    torch whose memory has the arrays; None: they are where the mask has them."""
+    torch whose memory has the arrays; None: the host."""
 
     needs_offset = False
 
@@ -56,7 +56,7 @@ class Mask:
         """Of a mask that is one table: what a call depends on but its numbers, and its address; else None."""
         if self._kind != KIND.visible:
             return None
-        x = self._x
+        x, _ = self._on(None)
         if isinstance(x, numpy.ndarray):
             return ("table", x.shape, x.strides, x.dtype), x.__array_interface__["data"][0]
         return ("table", x.shape, x.stride(), x.dtype), x.data_ptr()
@@ -133,14 +133,14 @@ class Mask:
         return bool((x[..., queries - n :] == y[..., keys - n :]).all())
 
     def _on(self, place):
-        """The two arrays on a device of torch, copied once; None: where they are."""
-        if place is None or self._x is None:
+        """The two arrays on a device of torch, copied once; None: on the host."""
+        if self._x is None or (place is None and not getattr(self._x, "is_cuda", False)):
             return self._x, self._y
         if self._elsewhere is None:
             self._elsewhere = {}
         if place not in self._elsewhere:
-            as_tensor = sys.modules["torch"].as_tensor
-            self._elsewhere[place] = tuple([None if x is None else as_tensor(x, device=place) for x in (self._x, self._y)])
+            as_tensor, device = sys.modules["torch"].as_tensor, place or "cpu"
+            self._elsewhere[place] = tuple([None if x is None else as_tensor(x, device=device) for x in (self._x, self._y)])
         return self._elsewhere[place]
 
     def _arrays(self, place=None):
@@ -203,7 +203,7 @@ def _width(name, x):
 
 
 def _numbers(name, x, kinds="iu"):
-    return copied(numbers_of_int64(name, x, kinds))
+    return copied(numbers_of_int64(name, x, kinds, stays=True))
 
 
 def _tensor(kind, array):
@@ -302,7 +302,7 @@ def block_sparse(table: Any, query_block: int, key_block: int) -> Mask:
 def visible(table: Any) -> Mask:
     """A table: True, or 1, where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
     length 1 are shared. A mask of keys (B, Lk), as tokenizers return it, is table[:, None, None]."""
-    x = _checked_axes("table", copied(bytes_of("table", table)), range(5), "at most 4")
+    x = _checked_axes("table", copied(bytes_of("table", table, stays=True)), range(5), "at most 4")
     return Mask(KIND.visible, x=x, text="visible(...)")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Operators of attention for PyTorch, on the CPU, with gradients by every tensor.
+"""Operators of attention for PyTorch, on the CPU and on CUDA devices, with gradients by every tensor.
 
     import attune.torch as at
     from attune import masks

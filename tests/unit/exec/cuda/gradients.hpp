@@ -308,14 +308,18 @@ std::string gradients_of(Op const& op, gradient_extents n, double loose = 1, boo
   return p.compared == 0 ? "nothing was compared" : wrong;
 }
 
-/// Whether two calls wrote the same bits.
+/// Whether two calls wrote the same bits. NaN is not equal to NaN, but its bits are.
 template <class Arrays>
 bool same_bits(Arrays const& a, Arrays const& b) {
-  for (std::size_t f = 0; f < a.size(); ++f)
-    if (a[f].size() != b[f].size() ||
-        (!a[f].empty() && std::memcmp(a[f].data(), b[f].data(), sizeof(a[f][0]) * a[f].size()) != 0))
-      return false;
-  return a.parameters == b.parameters && a.tables == b.tables;
+  auto const same = [](auto const& x, auto const& y) {
+    if (x.size() != y.size()) return false;
+    for (std::size_t n = 0; n < x.size(); ++n)
+      if (x[n].size() != y[n].size() ||
+          (!x[n].empty() && std::memcmp(x[n].data(), y[n].data(), sizeof(x[n][0]) * x[n].size()) != 0))
+        return false;
+    return true;
+  };
+  return same(a, b) && same(a.parameters, b.parameters) && same(a.tables, b.tables);
 }
 
 }  // namespace attune::test

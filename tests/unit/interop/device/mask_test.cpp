@@ -56,15 +56,14 @@ TEST_CASE("masks on a device: bands, and bands of the same end, are one interval
         "100000 110000 011000 001100 000110 000011 ");
   CHECK(seen<band>({node(attune_mask_none), node(attune_mask_band_from_start, 0, 1), node(attune_mask_both, 0, 1)}) ==
         "110000 011000 001100 000110 000011 000001 ");
-  CHECK(refusal<band>({node(attune_mask_band, 1, 1), node(attune_mask_band_from_start, 1, 1),
-                       node(attune_mask_both, 0, 1)}) ==
+  CHECK(refusal<band>(
+            {node(attune_mask_band, 1, 1), node(attune_mask_band_from_start, 1, 1), node(attune_mask_both, 0, 1)}) ==
         "attune::call: the mask has windows that count from different ends, in one band; expected both<band, band>");
 }
 TEST_CASE("masks on a device: lengths, documents and packed sequences") {
   std::vector<std::int64_t> lengths{4}, ids{7, 7, 3, 3, 3, 7}, ends{0, 2, 2, 6};
   using padded = on_device::both<band, on_device::one<mask::padding>>;
-  CHECK(seen<padded>(
-            {node(attune_mask_causal), node(attune_mask_padding, lengths), node(attune_mask_both, 0, 1)}) ==
+  CHECK(seen<padded>({node(attune_mask_causal), node(attune_mask_padding, lengths), node(attune_mask_both, 0, 1)}) ==
         "100000 110000 111000 111100 111100 111100 ");
   CHECK(seen<on_device::one<mask::documents>>({node(attune_mask_documents, ids, &ids)}) ==
         "110001 110001 001110 001110 001110 110001 ");

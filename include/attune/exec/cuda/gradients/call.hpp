@@ -38,27 +38,42 @@ struct row_target {
   }
   /// Writes features d and d + 1 of a row; d is even. Features past the width are dropped.
   ATTUNE_HD void put(index_t b, index_t h, index_t n, int d, float x, float y) const {
-    if (d >= width) return;
-    bool const both = d + 1 < width;
-    if (parts != nullptr) {
-      float* const at = &part(b, h, n, d);
-      at[0] = x;
-      if (both) at[1] = y;
-      return;
-    }
-    E* const at = to.row(b, h, n) + d;
-    if (stores_pairs) {
-      if constexpr (sizeof(E) == 4)
-        store(at, __builtin_bit_cast(std::uint32_t, x) | std::uint64_t(__builtin_bit_cast(std::uint32_t, y)) << 32);
-      else
-        store(at, E(x).bits | std::uint32_t(E(y).bits) << 16);
-    } else {
-      at[0] = E(x);
-      if (both) at[1] = E(y);
-    }
+    put_pairs<1>(b, h, n, d, [&](int, int e) { return e == 0 ? x : y; });
+  }
+  /// The same for Count pairs of features, 8 apart: value(c, e) is feature d + 8 c + e.
+  template <int Count, class Value>
+  ATTUNE_HD ATTUNE_INLINE void put_pairs(index_t b, index_t h, index_t n, int d, Value const& value) const {
+    if (parts != nullptr)
+      put_each<Count>(parts + ((b * heads + h) * positions + n) * width, d, value);
+    else if (stores_pairs)
+      put_both<Count>(to.row(b, h, n), d, value);
+    else
+      put_each<Count>(to.row(b, h, n), d, value);
   }
 
  private:
+  template <int Count, class N, class Value>
+  ATTUNE_HD ATTUNE_INLINE void put_each(N* at, int d, Value const& value) const {
+    ATTUNE_UNROLL
+    for (int c = 0; c < Count; ++c) {
+      ATTUNE_UNROLL
+      for (int e = 0; e < 2; ++e)
+        if (d + 8 * c + e < width) at[d + 8 * c + e] = N(value(c, e));
+    }
+  }
+  template <int Count, class Value>
+  ATTUNE_HD ATTUNE_INLINE void put_both(E* at, int d, Value const& value) const {
+    ATTUNE_UNROLL
+    for (int c = 0; c < Count; ++c) {
+      if (d + 8 * c >= width) continue;
+      float const x = value(c, 0), y = value(c, 1);
+      if constexpr (sizeof(E) == 4)
+        store(at + d + 8 * c, __builtin_bit_cast(std::uint32_t, x) | std::uint64_t(__builtin_bit_cast(std::uint32_t, y))
+                                                                         << 32);
+      else
+        store(at + d + 8 * c, E(x).bits | std::uint32_t(E(y).bits) << 16);
+    }
+  }
   template <class Bits>
   ATTUNE_HD static void store(E* to, Bits bits) {
 #if defined(__CUDA_ARCH__)
@@ -107,6 +122,27 @@ struct saved_numbers {
 struct row_end {
   float value_factor, share, ground_weight;
 };
+
+/// The cotangents of a call.
+template <class E>
+struct row_cotangents {
+  tensor<E const> out;
+  tensor<float const> lse = {}, ground_weight = {};
+};
+
+/// The cotangents of an operator's outputs.
+template <class Op, class E>
+row_cotangents<E> cotangents_of(cotangents<Op, tensor<E const>> const& d) {
+  row_cotangents<E> by{d.out};
+  if constexpr (Op::has_lse) by.lse = d.lse;
+  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
+  return by;
+}
+/// The saved states that a VJP reads.
+template <class Rows>
+saved_numbers numbers_of(Rows const& rows) {
+  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
+}
 
 template <class Op, class E>
 struct gradient_call {
@@ -157,7 +193,10 @@ struct gradient_call {
 
   /// The factor of the row of d_out; 1 without d_out.
   ATTUNE_HD float factor_of_d_out(index_t b, group_row const& at) const {
-    return d_rows.factors == nullptr ? 1.f : d_rows.factors_of(b, at.head)[split_operand::place(at.query)];
+    if constexpr (tile_format<E>::split)
+      return d_rows.factors == nullptr ? 1.f : d_rows.factors_of(b, at.head)[split_operand::place(at.query)];
+    else
+      return 1.f;
   }
   /// Row n of a group, among the records of pairs.
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
@@ -178,5 +217,26 @@ struct gradient_call {
     }
   }
 };
+
+/// The cotangents of a call.
+template <class E>
+struct row_cotangents {
+  tensor<E const> out;
+  tensor<float const> lse = {}, ground_weight = {};
+};
+
+/// The cotangents of an operator's outputs.
+template <class Op, class E>
+row_cotangents<E> cotangents_of(cotangents<Op, tensor<E const>> const& d) {
+  row_cotangents<E> by{d.out};
+  if constexpr (Op::has_lse) by.lse = d.lse;
+  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
+  return by;
+}
+/// The saved states that a VJP reads.
+template <class Rows>
+saved_numbers numbers_of(Rows const& rows) {
+  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
+}
 
 }  // namespace attune::exec_cuda

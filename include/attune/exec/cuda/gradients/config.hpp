@@ -122,8 +122,8 @@ struct streamed_config {
   static constexpr int width = C::width, bn = C::bn, mi = C::mi, warps = C::warps, rows = C::bn, threads = C::threads;
 };
 
-/// The extents of a tile of keys for the rows that a warp absorbs at once. Their scores need registers besides the sums:
-/// nvcc 13.0 spills where both take more than 176, or as little more as 16 rows can.
+/// The extents of a tile of keys for the rows that a warp absorbs at once: it streams as many as memory has room for,
+/// and nvcc 13.0 spills where sums and scores take more than 176 registers.
 template <class Op, class C>
 struct absorbed_config : C {
   static constexpr int sums = tile_facts<Op>::products + 1;

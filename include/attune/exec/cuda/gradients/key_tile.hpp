@@ -132,7 +132,7 @@ class key_gradient_tile {
                         call_.forward.rows);
       if constexpr (engine::split) {
         from.data += from.plane;
-        streamed::queries(shared_, to + memory::transposed::key_plane, warp_, from, block_.batch, block_.group,
+        streamed::queries(shared_, to + memory::transposed::key_plane, again, from, block_.batch, block_.group,
                           call_.forward.pack, t * C::bn, call_.forward.rows);
       }
     };
@@ -242,14 +242,11 @@ class key_gradient_tile {
     A s[count][C::mi][blocks][4], w[C::mi][blocks][4];  // w: <do, v>, then weights
     ATTUNE_UNROLL
     for (int k = 0; k < facts::is::products; ++k)
-      engine::template scores<(facts::is::products > 1)>(s[k], shared_, own(), memory::key(k), of_key_[k],
-                                                         memory::query(k, slot) + first,
-                                                         memory::query_factors(k, slot) + 4 * from,
-                                                         call_.forward.key[k].chunks);
-    engine::template scores<(facts::is::products > 1)>(w, shared_, own(), memory::value, of_value_,
-                                                       memory::d_out(slot) + first,
-                                                       memory::d_out_factors(slot) + 4 * from,
-                                                       call_.forward.value.chunks);
+      engine::template scores<(facts::is::products > 1)>(
+          s[k], shared_, own(), memory::key(k), of_key_[k], memory::query(k, slot) + first,
+          memory::query_factors(k, slot) + 4 * from, call_.forward.key[k].chunks);
+    engine::template scores<false>(w, shared_, own(), memory::value, of_value_, memory::d_out(slot) + first,
+                                   memory::d_out_factors(slot) + 4 * from, call_.forward.value.chunks);
     U seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -315,10 +312,9 @@ class key_gradient_tile {
         if (j >= call_.forward.p.keys) return;
         auto const put = [&](row_target<E> const& to, A const(&sum)[C::mi][columns][4], float factor) {
           if (!to.wanted()) return;
-          ATTUNE_UNROLL
-          for (int d = 0; d < columns; ++d)
-            to.put(block_.batch, block_.group, j, first_feature() + 8 * d + 2 * (l & 3),
-                   W::at(sum[r / 2][d][2 * (r % 2)], l) * factor, W::at(sum[r / 2][d][2 * (r % 2) + 1], l) * factor);
+          to.template put_pairs<columns>(
+              block_.batch, block_.group, j, first_feature() + 2 * (l & 3),
+              [&](int d, int e) { return W::at(sum[r / 2][d][2 * (r % 2) + e], l) * factor; });
         };
         put(call_.by_value, dv_, 1.f);
         if ((l & 3) == 0 && first_feature() == 0) {

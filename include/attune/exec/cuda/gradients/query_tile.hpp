@@ -126,9 +126,8 @@ class query_gradient_tile {
       engine::template scores<(facts::is::products > 1)>(s[k], rows_.shared, rows_.own(), memory::query(k),
                                                          of_query_[k], memory::key(k, slot),
                                                          memory::key_factors(k, slot), call_.forward.key[k].chunks);
-    engine::template scores<(facts::is::products > 1)>(h, rows_.shared, rows_.own(), own_memory::d_out, of_d_out_,
-                                                       memory::value(slot), memory::value_factors(slot),
-                                                       call_.forward.value.chunks);
+    engine::template scores<false>(h, rows_.shared, rows_.own(), own_memory::d_out, of_d_out_, memory::value(slot),
+                                   memory::value_factors(slot), call_.forward.value.chunks);
     of<std::uint32_t> seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -196,11 +195,9 @@ class query_gradient_tile {
         ATTUNE_UNROLL
         for (int k = 0; k < facts::is::products; ++k) {
           if (!call_.by_query[k].wanted()) continue;
-          ATTUNE_UNROLL
-          for (int d = 0; d < columns; ++d)
-            call_.by_query[k].put(rows_.block.batch, at.head, at.query, first_feature() + 8 * d + 2 * (l & 3),
-                                  W::at(dq_[k][r / 2][d][2 * (r % 2)], l) * by,
-                                  W::at(dq_[k][r / 2][d][2 * (r % 2) + 1], l) * by);
+          call_.by_query[k].template put_pairs<columns>(
+              rows_.block.batch, at.head, at.query, first_feature() + 2 * (l & 3),
+              [&](int d, int e) { return W::at(dq_[k][r / 2][d][2 * (r % 2) + e], l) * by; });
         }
       });
   }

@@ -84,7 +84,8 @@ std::size_t workspace_bytes(emulated_cuda<E, Widths> const&, Op const& op, input
   exec_cuda::check_wanted(op, wanted);
   exec_cuda::arena count;
   emulated_gradient_runner<host_blocks> runner;
-  exec_cuda::run_vjp<decltype(runner), Op, E>(Widths{}, runner, count, op, in, p, {}, exec_cuda::cotangents_of(d), wanted);
+  exec_cuda::run_vjp<decltype(runner), Op, E>(Widths{}, runner, count, op, in, p, {}, exec_cuda::cotangents_of(d),
+                                              wanted);
   return count.needed();
 }
 /// There is nothing to load: checks the arguments of forward().

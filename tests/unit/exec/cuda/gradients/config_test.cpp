@@ -10,6 +10,7 @@
 #include <attune/operators/presets.hpp>
 #include <attune/policies.hpp>
 
+#include "../../../check.hpp"
 #include "../gradients.hpp"
 
 namespace attune::test {
@@ -26,6 +27,13 @@ bool fits() {
   CHECK(query_tile_memory<Op, E, typename configs::queries>::bytes <= large_memory);
   CHECK(key_tile_memory<Op, E, typename configs::keys>::bytes <= large_memory);
   return configs::queries::warps >= 4 && configs::keys::warps >= 4;
+}
+template <class Op, class E, int Width>
+bool fits_small() {
+  using configs = gradient_configs<Op, E, Width, small_memory>;
+  CAPTURE(Width);
+  return query_tile_memory<Op, E, typename configs::queries>::bytes <= small_memory &&
+         key_tile_memory<Op, E, typename configs::keys>::bytes <= small_memory;
 }
 /// Rounds of shared memory above the fewest that loads and copies need, in a call.
 template <int Width, class E, class Op>
@@ -47,6 +55,24 @@ TEST_CASE("gradients of tiles: the memory of every width is there") {
   CHECK(fits<principled, bfloat16, 128>());
   CHECK(fits<principled, bfloat16, 256>());
   CHECK(gradient_configs<softmax, bfloat16, 256>::keys::parts == 2);
+}
+TEST_CASE("gradients of tiles: small devices have smaller tiles") {
+  CHECK(fits_small<softmax, bfloat16, 64>());
+  CHECK(fits_small<softmax, bfloat16, 128>());
+  CHECK(fits_small<principled, bfloat16, 64>());
+  CHECK(fits_small<principled, bfloat16, 128>());
+  using large = gradient_configs<softmax, bfloat16, 128>;
+  using small = gradient_configs<softmax, bfloat16, 128, small_memory>;
+  std::string const words =
+      error_of([] { require_gradient_memory<softmax, bfloat16, large::queries, large::keys>(small_memory); });
+  CHECK(words.find("vjp: a block of the device has 101376 bytes of shared memory; expected 135168") != words.npos);
+  CHECK(words.find("small_widths") != words.npos);
+  CHECK(error_of([] { require_gradient_memory<softmax, bfloat16, small::queries, small::keys>(small_memory); }) == "");
+}
+TEST_CASE("gradients of tiles: smaller tiles keep the bound") {
+  auto const op = softmax_attention(mask::causal{});
+  gradient_problem<softmax, bfloat16> p(op, {.heads = 2, .queries = 70, .keys = 150, .width = 128, .value_width = 128});
+  CHECK(p.beyond_bound(p.on_host<small_widths<128>>()) == "");
 }
 TEST_CASE("gradients of tiles: no bank conflict in any width, and 256 features") {
   auto const op = softmax_attention(mask::causal{});

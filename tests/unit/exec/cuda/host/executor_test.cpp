@@ -67,8 +67,9 @@ TEST_CASE("emulated_cuda: a workspace that is too small") {
   CHECK(error_of([&] { forward(small, op, p.in(), to); }).find("the workspace has 100 bytes") != std::string::npos);
   auto const saved = p.saved<widths>();
   p.gradients([&](auto const& in, auto const& d, auto const& g) {
-    CHECK(error_of([&] { vjp(small, op, in, std::span<float const>(saved), d, g); }).find("attune::vjp: the workspace") !=
-          std::string::npos);
+    CHECK(error_of([&] {
+            vjp(small, op, in, std::span<float const>(saved), d, g);
+          }).find("attune::vjp: the workspace") != std::string::npos);
   });
 }
 

@@ -218,25 +218,4 @@ struct gradient_call {
   }
 };
 
-/// The cotangents of a call.
-template <class E>
-struct row_cotangents {
-  tensor<E const> out;
-  tensor<float const> lse = {}, ground_weight = {};
-};
-
-/// The cotangents of an operator's outputs.
-template <class Op, class E>
-row_cotangents<E> cotangents_of(cotangents<Op, tensor<E const>> const& d) {
-  row_cotangents<E> by{d.out};
-  if constexpr (Op::has_lse) by.lse = d.lse;
-  if constexpr (Op::has_ground_weight) by.ground_weight = d.ground_weight;
-  return by;
-}
-/// The saved states that a VJP reads.
-template <class Rows>
-saved_numbers numbers_of(Rows const& rows) {
-  return {rows.reference.data(), rows.earned.data(), rows.ground.data(), rows.acc.data(), rows.second.data()};
-}
-
 }  // namespace attune::exec_cuda

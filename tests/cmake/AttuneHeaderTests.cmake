@@ -13,7 +13,7 @@ set(attune_header_targets
   "^attune/io(/|\\.hpp$)" attune::io
   "^attune/(certify|testing)/enclosure(/|\\.hpp$)" attune::enclosure
   "^attune/(mpi\\.hpp$|exec/mpi/|interop/c_mpi\\.hpp$)" attune::mpi
-  "^attune/(interop/(c_cuda|device_call)|testing/interop/c_warps)\\.hpp$" attune::nvcc  # a macro comes first (tests/exec_cuda, nvcc)
+  "^attune/(interop/(c_cuda|device/(call|c_cuda_vjp))|testing/interop/c_warps)\\.hpp$" attune::nvcc  # a macro comes first (tests/exec_cuda, nvcc)
   "^attune/(threads|exec)/openmp\\.hpp$" attune::openmp)
 
 # attune_write_macro_test(<source> HEADERS <header>... BELOW <header>...): what these headers, and those below that they may include,

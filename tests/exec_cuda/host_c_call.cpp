@@ -3,7 +3,10 @@
 //
 // Calls of the C interface on a device, on emulated warps: the bits of the C++ call.
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -31,6 +34,7 @@ struct sink_call {
   std::vector<attune_parameter> parameters = std::vector<attune_parameter>(2);
   std::vector<attune_mask_node> mask;
   attune_call call{};
+  attune_cuda more{};
   std::string text = std::string(4000, '\0');
 
   static std::vector<E> numbers(shape const& s, std::uint64_t seed) {
@@ -58,8 +62,7 @@ struct sink_call {
     call.outputs[0] = seen(out, of_out);
     call.outputs[1] = seen(lse, {2, 4, 19, 1});
     call.type = attune_bfloat16;
-    attune_cuda const more{};
-    return interop::run_warps<interop::make_sink, E>(&call, &more, {text.data(), std::int64_t(text.size())});
+    return interop::run_warps<interop::make_sink, E, 64>(&call, &more, {text.data(), std::int64_t(text.size())});
   }
   std::string message() const { return text.c_str(); }
 
@@ -126,7 +129,7 @@ TEST_SUITE("c_call") {
     has(refused([](sink_call& c) { c.mask = {node(attune_mask_prefix, 3)}; }), "full, causal, a window");
     has(refused([](sink_call& c) { c.mask = {node(attune_mask_causal), node(attune_mask_either, 0, 0)}; }),
         "on a device");
-    has(refused([](sink_call& c) { c.mask = {node(attune_mask_both, 0, 0)}; }), "on a device");
+    has(refused([](sink_call& c) { c.mask = {node(attune_mask_both, 0, 0)}; }), "an earlier node");
     has(refused([](sink_call& c) {
           c.mask = {node(attune_mask_causal), node(attune_mask_band_from_start, 1, 1), node(attune_mask_both, 0, 1)};
         }),
@@ -137,7 +140,7 @@ TEST_SUITE("c_call") {
     c.run();
     c.call.type = attune_float64;
     attune_cuda const more{};
-    CHECK(interop::run_warps<interop::make_sink, E>(&c.call, &more, {c.text.data(), 4000}) == attune_refused);
+    CHECK(interop::run_warps<interop::make_sink, E, 64>(&c.call, &more, {c.text.data(), 4000}) == attune_refused);
     has(c.message(), "bfloat16");
   }
 
@@ -146,12 +149,81 @@ TEST_SUITE("c_call") {
     c.run();
     std::vector<float> const before = c.lse;
     for (float& x : c.lse) x = 7;
-    std::int64_t bytes = -1;
-    attune_cuda more{};
-    more.needed = &bytes;
-    CHECK(interop::run_warps<interop::make_sink, E>(&c.call, &more, {c.text.data(), 4000}) == 0);
-    CHECK(bytes == 0);
+    std::int64_t needed[2] = {-1, -1};
+    c.more.needed = needed;
+    c.more.step = attune_cuda_measure;
+    REQUIRE_MESSAGE(c.run() == 0, c.message());
+    CHECK(needed[0] > 2 * 4 * 19 * 4);
+    CHECK(needed[1] == 2 * 4 * 19 * (16 + 4));  // a value sum, and four numbers
+    c.more.step = attune_cuda_prepare;
+    REQUIRE_MESSAGE(c.run() == 0, c.message());
     CHECK(c.lse == std::vector<float>(before.size(), 7.0f));
+    auto room = std::vector<unsigned char>(std::size_t(needed[0]));
+    c.more = {};
+    c.more.workspace = room.data();
+    c.more.bytes = needed[0];
+    REQUIRE_MESSAGE(c.run() == 0, c.message());
+    CHECK(c.lse == before);
+    c.more.bytes = 1;
+    CHECK(c.run() == attune_refused);
+    c.more.step = 5;
+    CHECK(c.run() == attune_refused);
+    CHECK(c.message() == "attune::call: the step has the value 5; expected one of attune_cuda_step");
+  }
+
+  TEST_CASE("gradients of the C interface have the bits of the C++ call") {
+    sink_call c;
+    std::vector<float> saved(2 * 4 * 19 * 20);
+    c.more.saved = saved.data();
+    c.more.saved_count = index_t(saved.size());
+    c.mask = {node(attune_mask_causal)};
+    REQUIRE_MESSAGE(c.run() == 0, c.message());
+    std::vector<E> d_out = sink_call::numbers(c.of_out, 4), dq(c.q.size()), dk(c.k.size()), dv(c.v.size());
+    std::vector<float> d_logit(4);
+    std::vector<attune_tensor> fields{sink_call::seen(dq, c.of_queries), sink_call::seen(dk, c.of_keys),
+                                      sink_call::seen(dv, c.of_values)},
+        parameters{{}, sink_call::seen(d_logit, {1, 4, 1, 1})};
+    attune_gradients by{};
+    by.cotangents[0] = sink_call::seen(d_out, c.of_out);
+    by.fields = fields.data();
+    by.parameters = parameters.data();
+    std::int64_t needed[2] = {-1, -1};
+    c.more.gradients = &by;
+    c.more.needed = needed;
+    auto const step = [&](int which) {
+      c.more.step = which;
+      return interop::run_warps_vjp<interop::make_sink, E, 64>(&c.call, &c.more, {c.text.data(), 4000});
+    };
+    REQUIRE_MESSAGE(step(attune_cuda_measure) == 0, c.message());
+    REQUIRE_MESSAGE(step(attune_cuda_prepare) == 0, c.message());
+    auto room = std::vector<unsigned char>(std::size_t(needed[0]));
+    c.more.workspace = room.data();
+    c.more.bytes = needed[0];
+    REQUIRE_MESSAGE(step(attune_cuda_run) == 0, c.message());
+
+    auto const op = sink_attention(parameter(tensor<float const>(c.logit, {1, 4, 1, 1})), mask::causal{});
+    using op_type = std::remove_const_t<decltype(op)>;
+    std::vector<E> q(dq.size()), k(dk.size()), v(dv.size());
+    std::vector<float> logit(4);
+    gradient_outputs<op_type, E> to;
+    to.of(field::q) = tensor<E>(q, c.of_queries);
+    to.of(field::k) = tensor<E>(k, c.of_keys);
+    to.of(field::v) = tensor<E>(v, c.of_values);
+    to.parameters[1] = tensor<float>(logit, {1, 4, 1, 1});
+    testing::vjp_on_host_warps<exec_cuda::widths<64>>(
+        op,
+        inputs<op_type, tensor<E const>>{.q = tensor<E const>(c.q, c.of_queries),
+                                         .k = tensor<E const>(c.k, c.of_keys),
+                                         .v = tensor<E const>(c.v, c.of_values)},
+        std::span<float const>(saved), {.out = tensor<E const>(d_out, c.of_out)}, to);
+    auto const same = [](std::vector<E> const& a, std::vector<E> const& b) {
+      return std::memcmp(a.data(), b.data(), sizeof(E) * a.size()) == 0;
+    };
+    CHECK(same(dq, q));
+    CHECK(same(dk, k));
+    CHECK(same(dv, v));
+    CHECK(d_logit == logit);
+    CHECK(d_logit[0] != 0);
   }
 }
 

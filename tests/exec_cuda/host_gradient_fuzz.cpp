@@ -160,7 +160,7 @@ class fuzz {
     try {
       // Of cotangents that are not given, the reference forms no product with NaN.
       p.asked = {random_.chance(0.9), random_.chance(0.7), random_.chance(0.7),
-                 random_.chance(0.6) ? ~0u : unsigned(random_.bits())};
+                 random_.chance(0.6) ? ~0u : unsigned(random_.bits()), random_.chance(0.7)};
       int const spoilt = random_.chance(0.3) && p.asked.by_out ? int(between(0, 3)) : -1;
       // The bound does not know that prepared queries and keys are rounded: an error of the logits, in proportion. And
       // masses that floats do not have, but doubles, are 0 beside a NaN in v or dO.
@@ -207,6 +207,12 @@ class fuzz {
   std::vector<key_interval> hulls_;
   std::vector<float> table_numbers_;
 };
+
+/// With rows of at most `widest` features.
+gradient_extents at_most(gradient_extents n, index_t widest) {
+  for (index_t* x : {&n.width, &n.value_width, &n.gate_width}) *x = std::min(*x, widest);
+  return n;
+}
 
 /// One problem of an operator of the group. Group 0 has an archetype of each mechanism; it compiles in the quick tier.
 template <int Group>
@@ -267,6 +273,17 @@ void draw(fuzz& x) {
     tensor<float const> const metric(x.numbers(std::size_t(n.width), 0.1f), {1, 1, 1, n.width});
     if (which == 3) x.check<bfloat16, 128>("bilinear", bilinear_attention(metric, x.interval(n)), n, 4);
     if (which == 4) x.check<bfloat16, 128>("bilinear, lists", bilinear_attention(metric, x.listed(n)), n, 4);
+  } else if constexpr (Group == 5) {
+    if (which == 0) x.check<bfloat16, 64>("value gate", value_gated_attention(x.interval(n)), at_most(n, 64), 2);
+    if (which == 1) x.check<float16, 128>("output gate", gated_attention(x.interval(n)), n);
+    if (which == 2)
+      x.check<bfloat16, 128>("ground value, lists",
+                             attention(kernel::dot_product{}, normalizer::valued_sink{0.5}, x.listed(n)), n);
+    if (which == 3)
+      x.check<bfloat16, 64>("dropout",
+                            attention(kernel::dot_product{}, x.interval(n), gate::dropout{.rate = 0.2, .seed = 77}),
+                            at_most(n, 64));
+    if (which == 4) x.check<bfloat16, 64>("given bias", biased_attention(x.interval(n)), at_most(n, 64));
   }
 }
 

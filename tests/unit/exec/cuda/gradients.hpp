@@ -146,10 +146,11 @@ class gradient_problem {
                                           tensor<float const>(by_lse_, rows(1)),
                                           tensor<float const>(by_ground_, rows(1)));
   }
-  /// Which cotangents are given, and the gradients by which fields are asked for: bit f of `fields`.
+  /// Which cotangents are given, and which gradients are asked for: by field f of bit f, and by all parameters.
   struct {
     bool by_out = true, by_lse = true, by_ground = true;
     unsigned fields = ~0u;
+    bool parameters = true;
   } asked;
   /// What forward_and_save() of tiles saves.
   template <class Widths>
@@ -186,7 +187,8 @@ class gradient_problem {
         views[n] = tensor<float>(numbers[n].data(), e);
       }
     };
-    if constexpr (exec_cuda::has_parameter_gradients<Op>) named(listed_parameters(op_), all.parameters, to.parameters);
+    if constexpr (exec_cuda::has_parameter_gradients<Op>)
+      if (asked.parameters) named(listed_parameters(op_), all.parameters, to.parameters);
     if constexpr (table_count<Op> != 0)
       if (with_tables) named(listed_tables(op_), all.tables, to.tables);
     call(in(), by(), to);
@@ -229,34 +231,29 @@ class gradient_problem {
     auto const bound =
         in_double([&](auto const& in, auto const& d) { return certify::gradient_error_bound(op_, in, d, format()); });
     std::string wrong;
+    auto const compare = [&](std::string const& name, std::size_t k, double x, certify::bounded_number const& right) {
+      bool const right_nan = std::isnan(right.value);
+      ++compared;
+      if (!right_nan && std::isfinite(right.bound) && std::fabs(x - right.value) > worst * right.bound)
+        worst = std::fabs(x - right.value) / right.bound;
+      bool const agrees =
+          right_nan ? std::isnan(x) : x == right.value || std::fabs(x - right.value) <= loose * right.bound;
+      if (wrong.empty() && !agrees)
+        wrong = attune::detail::text(name, " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
+    };
     auto const named = [&](auto const& numbers, auto const& bounds) {
       for (std::size_t n = 0; n < numbers.size(); ++n)
-        for (std::size_t k = 0; k < numbers[n].size() && wrong.empty(); ++k) {
-          auto const& right = bounds[n].numbers[k];
-          double const x = numbers[n][k];
-          ++compared;
-          if (std::isnan(x) != std::isnan(right.value) || std::fabs(x - right.value) > loose * right.bound)
-            wrong = attune::detail::text(bounds[n].path, " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
-        }
+        for (std::size_t k = 0; k < numbers[n].size(); ++k)
+          compare(bounds[n].path, k, double(numbers[n][k]), bounds[n].numbers[k]);
     };
     named(got.parameters, bound.parameters);
     named(got.tables, bound.tables);
     for (std::size_t f = 0; f < got.size(); ++f) {
       double error = 0, size = 0;
       for (std::size_t k = 0; k < got[f].size(); ++k) {
-        auto const& right = bound.fields[f][k];
-        double const x = double(float(got[f][k]));
-        bool const right_nan = std::isnan(right.value);
-        ++compared;
-        if (std::isfinite(right.value))
-          error += (x - right.value) * (x - right.value), size += right.value * right.value;
-        if (!right_nan && std::isfinite(right.bound) && std::fabs(x - right.value) > worst * right.bound)
-          worst = std::fabs(x - right.value) / right.bound;
-        bool const right_x =
-            right_nan ? std::isnan(x) : x == right.value || std::fabs(x - right.value) <= loose * right.bound;
-        if (wrong.empty() && !right_x)
-          wrong =
-              attune::detail::text(name_of(field(f)), " [", k, "]: ", x, ", not ", right.value, " +- ", right.bound);
+        double const x = double(float(got[f][k])), right = bound.fields[f][k].value;
+        if (std::isfinite(right)) error += (x - right) * (x - right), size += right * right;
+        compare(name_of(field(f)), k, x, bound.fields[f][k]);
       }
       if (error > 0) norm = std::fmax(norm, std::sqrt(error / size));
     }

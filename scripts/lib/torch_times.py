@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Forward times of PyTorch: SDPA (flash, cuDNN) and FlexAttention, in bf16.
+"""Times of PyTorch, forward, and forward and backward together: SDPA (flash, cuDNN) and FlexAttention, in bf16.
 
     torch_times.py [--out FILE.json] [--runs N] [--no-flex]
 
@@ -23,7 +23,20 @@ B, H, L = 4, 16, 4096
 rows = []
 
 
-def measure(name, width, causal, call):
+def both(call, inputs):
+    """A call that runs the backward pass too; its cotangent is made once."""
+    by = torch.randn_like(inputs[0])
+
+    def run():
+        for x in inputs:
+            x.grad = None
+        call().backward(by)
+
+    return run
+
+
+def measure(name, width, causal, call, passes=4):
+    """passes: operations for each of B H L^2 D, 4 forward and 14 with the backward pass."""
     try:
         for _ in range(3):
             call()
@@ -37,7 +50,7 @@ def measure(name, width, causal, call):
             end.synchronize()
             times.append(begin.elapsed_time(end))
         ms = statistics.median(times)
-        flops = 4 * B * H * L * L * width * (0.5 if causal else 1)
+        flops = passes * B * H * L * L * width * (0.5 if causal else 1)
         rows.append(dict(name=name, B=B, H=H, L=L, D=width, causal=causal, ms=ms, least_ms=min(times), tflops=flops / ms / 1e9))
         print(f"{name:24} D {width:3} causal {int(causal)}  {ms:8.3f} ms (least {min(times):.3f})  {flops / ms / 1e9:6.1f} TFLOP/s", flush=True)
     except Exception as e:  # goes on with the others, and says so
@@ -54,6 +67,9 @@ for width in (64, 128):
                 with sdpa_kernel(backend):
                     return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
             measure("sdpa " + backend.name.lower(), width, causal, sdpa)
+            q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+            measure("sdpa " + backend.name.lower() + " both", width, causal, both(sdpa, (q, k, v)), 14)
+            q, k, v = (x.detach() for x in (q, k, v))
 if not a.no_flex:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     flex = torch.compile(flex_attention, dynamic=False)
@@ -64,6 +80,8 @@ if not a.no_flex:
         q, k, v = (torch.randn(B, H, L, width, device="cuda", dtype=torch.bfloat16) for _ in range(3))
         for causal in (False, True):
             measure("flex softmax", width, causal, lambda: flex(q, k, v, block_mask=mask if causal else None))
+            x = tuple(y.detach().requires_grad_() for y in (q, k, v))
+            measure("flex softmax both", width, causal, both(lambda: flex(*x, block_mask=mask if causal else None), x), 14)
         measure("flex alibi", width, True, lambda: flex(q, k, v, score_mod=alibi, block_mask=mask))
 if a.out:
     with open(a.out, "w") as f:

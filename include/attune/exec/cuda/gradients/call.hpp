@@ -198,6 +198,13 @@ struct gradient_call {
     else
       return 1.f;
   }
+  /// Whether a tile of keys, or of rows, has an infinity. Floats know it by their factors.
+  ATTUNE_HD bool has_infinite_key(index_t b, int tile) const {
+    return !tile_format<E>::split && infinite_keys[b * forward.key_tiles + tile] != 0;
+  }
+  ATTUNE_HD bool has_infinite_row(index_t b, int tile) const {
+    return !tile_format<E>::split && infinite_rows[b * row_tiles + tile] != 0;
+  }
   /// Row n of a group, among the records of pairs.
   ATTUNE_HD index_t pair_number(index_t b, int group, int n) const {
     return (b * forward.groups + group) * (index_t(row_tiles) * rows_each) + n;

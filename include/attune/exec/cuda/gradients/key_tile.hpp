@@ -73,8 +73,7 @@ class key_gradient_tile {
       int next = t + 1;
       ATTUNE_ROLLED
       while (next < range.until && call_.class_of(first_ + next, next, block_.tile) == 0) ++next;
-      bool const partial = call_.class_of(first_ + t, t, block_.tile) == 1 ||
-                           call_.infinite_rows[block_.batch * call_.row_tiles + t] != 0;
+      bool const partial = call_.class_of(first_ + t, t, block_.tile) == 1 || call_.has_infinite_row(block_.batch, t);
       W::template wait<0>();
       bool infinite = false;
       if (partial && !engine::split)

@@ -56,7 +56,7 @@ class query_gradient_tile {
     start();
     ATTUNE_ROLLED
     for (int n = 0; n < total; ++n) {
-      if (n < plan.partial || call_.infinite_keys[rows_.block.batch * call_.forward.key_tiles + number(plan, n)] != 0)
+      if (n < plan.partial || call_.has_infinite_key(rows_.block.batch, number(plan, n)))
         step<true>(plan, n, total);
       else
         step<false>(plan, n, total);

@@ -94,8 +94,8 @@ struct row_slopes_program {
   }
 };
 
-/// Marks the tiles whose rows have an infinity, because a slope of 0 times an infinity has to be 0. NaN needs no mark: a
-/// row that sees it is NaN. Task: a row.
+/// Marks the tiles whose rows have an infinity, because a slope of 0 times an infinity has to be 0. NaN needs no mark:
+/// a row that sees it is NaN. Task: a row.
 template <class E>
 struct infinite_tiles_program {
   operand rows;

@@ -134,7 +134,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       run(classify_program<Op, E>{transposed, g_.rows_each, g_.keys_each});
     }
     run(row_range_program<Op, E>{g_});
-    mark_infinities();
+    if constexpr (!tile_format<E>::split) mark_infinities();
   }
 
   void mark_infinities() {

@@ -38,6 +38,10 @@ void archetypes(tensor<bfloat16 const> const& x, tensor<bfloat16> const& by, std
 void archetypes(tensor<float16 const> const& x, tensor<float16> const& by, std::span<float const> saved) {
   gradients(softmax_attention(mask::causal{}), x, by, saved);
 }
+void archetypes(tensor<float const> const& x, tensor<float> const& by, std::span<float const> saved) {
+  gradients(softmax_attention(mask::causal{}), x, by, saved);
+  gradients(principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{}), x, by, saved);
+}
 /// The calls that run the forward pass themselves, and a mask that is a list of tiles.
 void both_passes(tensor<bfloat16 const> const& x, tensor<bfloat16> const& by) {
   auto const op = softmax_attention(mask::sink_window{.sinks = 4, .width = 30});

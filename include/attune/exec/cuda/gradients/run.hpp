@@ -145,10 +145,11 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       runner_.clear(keys, std::size_t(batch * c_.key_tiles) * sizeof(int));
       runner_.clear(rows, std::size_t(batch * g_.row_tiles) * sizeof(int));
     }
-    for (int k = 0; k < products; ++k) {
-      run(infinite_tiles_program<E>{c_.key[k], batch, c_.p.keys, 1, Queries::bn, c_.key_tiles, keys});
-      run(infinite_tiles_program<E>{c_.query[k], batch, c_.p.queries, c_.pack, Keys::bn, g_.row_tiles, rows});
-    }
+    if constexpr (!tile_format<E>::split)  // floats know it by the signs of their factors
+      for (int k = 0; k < products; ++k) {
+        run(infinite_tiles_program<E>{c_.key[k], batch, c_.p.keys, 1, Queries::bn, c_.key_tiles, keys});
+        run(infinite_tiles_program<E>{c_.query[k], batch, c_.p.queries, c_.pack, Keys::bn, g_.row_tiles, rows});
+      }
   }
 
   /// Where tiles write: to the gradient itself if one operand alone adds to it, else to parts, which are summed.

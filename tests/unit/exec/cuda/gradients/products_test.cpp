@@ -101,6 +101,16 @@ TEST_CASE("gradients of floats: NaN and infinities stay with the rows and keys t
   for (float x : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
     CHECK(of_floats<64>(op, n, any, [&](auto& p) { p.by_out()[64 * 20 + 3] = x; }) == "");
 }
+TEST_CASE("gradients of floats: keys and queries with an infinity, whose logits are -inf") {
+  float const infinity = std::numeric_limits<float>::infinity();
+  for (field f : {field::q, field::k}) {
+    INFO(name_of(f));
+    CHECK(of_floats<64>(softmax_attention(mask::causal{}), {.queries = 70, .keys = 70}, 1e-6, [&](auto& p) {
+            for (float& x : p.numbers(f == field::q ? field::k : field::q)) x = std::fabs(x) + 0.1f;
+            p.numbers(f)[64 * 20 + 3] = p.numbers(f)[64 * 60 + 3] = -infinity;
+          }) == "");
+  }
+}
 TEST_CASE("gradients of floats: NaN that no query sees reaches nothing") {
   CHECK(of_floats<64>(softmax_attention(mask::causal{}), {.queries = 40, .keys = 70, .offset = 5}, 1e-6, [](auto& p) {
           for (index_t j : {46, 69}) p.spoil(field::k, j), p.spoil(field::v, j);

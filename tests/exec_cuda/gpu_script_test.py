@@ -53,7 +53,7 @@ class Script(unittest.TestCase):
 
     def programs(self, **changed):
         """Programs that pass, but for these; None: the program is not there."""
-        texts = {"probe": PROBE, "times": TIMES, "tiles": PASSES} | {f"cuda_{n}": PASSES for n in ("softmax", "large", *range(15))}
+        texts = {"probe": PROBE, "times": TIMES, "tiles": PASSES} | {f"cuda_{n}": PASSES for n in ("softmax", "large", "gradients", *range(15))}
         texts |= {"thrust_" + p.stem: THRUST for p in (ROOT / "tests/cuda").glob("*.cu")}
         texts |= {"example_" + p.stem: "" for p in (ROOT / "examples/cuda").glob("*.cu")}
         for name, text in (texts | changed).items():

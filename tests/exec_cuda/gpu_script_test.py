@@ -75,7 +75,7 @@ class Script(unittest.TestCase):
         status, text, report, steps = self.run_script("--run-only")
         wrong = {n: s["result"] for n, s in steps.items() if s["result"] != "passed" and n != "python"}
         self.assertEqual((status, wrong), (0, {}), text)
-        self.assertEqual(len([n for n in steps if n.startswith("cuda_")]), 17)
+        self.assertEqual(len([n for n in steps if n.startswith("cuda_")]), 18)
         self.assertEqual(report["cases"]["cuda_7"], dict(passed=1, failed=[]))
         self.assertEqual(report["cases"]["thrust_masses"], dict(passed=2, failed=[]))
         self.assertEqual([(r["element"], r["ms"]) for r in report["times"]], [("bf16", 2.0), ("fp32", 4.0)])

@@ -185,6 +185,18 @@ def test_gradients(warps, rng, kind):
 
 
 @compiles
+def test_gradients_of_floats(warps, rng):
+    q, k, v = drawn(rng, torch.float32, grad=True)
+    logit = torch.tensor([0.5, -1, 0, 2], requires_grad=True)
+    dout = torch.from_numpy(rng.standard_normal((2, 4, 19, 16))).float()
+    found = gradients(at.sink(q, k, v, logit=logit, mask=masks.causal()), dout, q, k, v, logit)
+    exact = [x.detach().double() for x in (q, k, v)]
+    expected = attune.op("sink").vjp(*exact, logit=logit.detach().double(), mask=masks.causal(), dout=dout.double())
+    for name, x in zip(("q", "k", "v", "normalizer.logit"), found):
+        assert near(x, expected[name], torch.float32, expected[name].abs().max()), name
+
+
+@compiles
 def test_torch_func_has_the_same_gradients(warps, rng):
     q, k, v = drawn(rng, torch.bfloat16)
     f = lambda q: at.sink(q, k, v, logit=1.0).float().square().sum()
@@ -357,9 +369,9 @@ def test_gradients_that_tiles_do_not_have_are_refused_when_the_call_is_made(warp
 
 
 @compiles
-def test_gradients_of_other_types_are_refused_when_the_call_is_made(warps, rng):
-    with pytest.raises(attune.CompileError, match="sink on cpu has no gradients: call it under torch.no_grad"):
-        at.sink(*drawn(rng, torch.float32, grad=True), logit=0.0)
+def test_operators_without_gradients_are_refused_when_the_call_is_made(warps, rng):
+    with pytest.raises(attune.CompileError, match="self_adjusted on cpu has no gradients: call it under torch.no_grad"):
+        at.self_adjusted(*drawn(rng, torch.bfloat16, grad=True))
 
 
 # --- nvcc ---------------------------------------------------------------------------------------------------------------

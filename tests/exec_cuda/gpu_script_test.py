@@ -53,7 +53,7 @@ class Script(unittest.TestCase):
 
     def programs(self, **changed):
         """Programs that pass, but for these; None: the program is not there."""
-        texts = {"probe": PROBE, "times": TIMES, "tiles": PASSES} | {f"cuda_{n}": PASSES for n in ("softmax", "large", *range(15))}
+        texts = {"probe": PROBE, "times": TIMES, "tiles": PASSES} | {f"cuda_{n}": PASSES for n in ("softmax", "large", "gradients", *range(15))}
         texts |= {"thrust_" + p.stem: THRUST for p in (ROOT / "tests/cuda").glob("*.cu")}
         texts |= {"example_" + p.stem: "" for p in (ROOT / "examples/cuda").glob("*.cu")}
         for name, text in (texts | changed).items():
@@ -75,7 +75,7 @@ class Script(unittest.TestCase):
         status, text, report, steps = self.run_script("--run-only")
         wrong = {n: s["result"] for n, s in steps.items() if s["result"] != "passed" and n != "python"}
         self.assertEqual((status, wrong), (0, {}), text)
-        self.assertEqual(len([n for n in steps if n.startswith("cuda_")]), 17)
+        self.assertEqual(len([n for n in steps if n.startswith("cuda_")]), 18)
         self.assertEqual(report["cases"]["cuda_7"], dict(passed=1, failed=[]))
         self.assertEqual(report["cases"]["thrust_masses"], dict(passed=2, failed=[]))
         self.assertEqual([(r["element"], r["ms"]) for r in report["times"]], [("bf16", 2.0), ("fp32", 4.0)])

@@ -106,14 +106,15 @@ struct gradient_configs {
 /// Throws attune::error if the tiles take more than the `has` bytes that a block of the device may have.
 template <class Op, class E, class Queries, class Keys>
 void require_gradient_memory(int has) {
-  using small = gradient_configs<Op, E, Keys::width, small_memory>;
+  using smaller = gradient_configs<Op, E, Keys::width, small_memory>;
   constexpr auto bytes = []<class Q, class K>(Q, K) {
     constexpr int of_queries = query_gradient_memory<Op, E>::template of<Q>::bytes,
                   of_keys = key_gradient_memory<Op, E>::template of<K>::bytes;
     return of_queries > of_keys ? of_queries : of_keys;
   };
-  require_shared_memory("vjp", has, bytes(Queries{}, Keys{}), bytes(typename small::queries{}, typename small::keys{}),
-                        Keys::width, tile_facts<Op>::products);
+  require_shared_memory("vjp", has, bytes(Queries{}, Keys{}),
+                        bytes(typename smaller::queries{}, typename smaller::keys{}), Keys::width,
+                        tile_facts<Op>::products);
 }
 
 /// The extents of a tile of keys for copies of what it streams.

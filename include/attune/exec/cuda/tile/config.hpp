@@ -150,8 +150,8 @@ inline void require_shared_memory(char const* function, int has, int needs, int 
 template <class Op, class E, class C>
 void require_shared_memory(int has) {
   using memory = forward_memory<Op, E>;
-  using small = typename fitted_config<memory, C, small_memory>::type;
-  require_shared_memory("forward", has, tile_memory<Op, E, C>::bytes, memory::template of<small>::bytes, C::width,
+  using smaller = typename fitted_config<memory, C, small_memory>::type;
+  require_shared_memory("forward", has, tile_memory<Op, E, C>::bytes, memory::template of<smaller>::bytes, C::width,
                         tile_facts<Op>::products);
 }
 

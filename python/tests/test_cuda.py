@@ -360,12 +360,13 @@ def test_a_small_gpt_learns_as_on_the_cpu(name):
 @compiles
 def test_gradients_that_tiles_do_not_have_are_refused_when_the_call_is_made(warps, rng):
     q, k, v = drawn(rng, torch.bfloat16)
-    table = torch.zeros(4, 9, 1, requires_grad=True)
-    text = "kernel.1.values has a tensor on cpu that requires gradients; expected a tensor after detach.*, or tensors on the CPU: the tiles"
+    center, spread, place = (torch.ones(2, heads, n, 2).bfloat16() for heads, n in ((4, 19), (4, 19), (2, 37)))
+    given = dict(center=center.requires_grad_(), spread=spread, place=place, beta=1.0)
+    text = "center has a tensor on cpu that requires gradients; expected a tensor after detach.*, or tensors on the CPU: the tiles"
     with pytest.raises(attune.Error, match=text):
-        at.relative_bias(q, k, v, values=table)
+        at.smca(q, k, v, **given)
     with torch.no_grad():
-        at.relative_bias(q, k, v, values=table)
+        at.smca(q, k, v, **given)
 
 
 @compiles

@@ -99,7 +99,7 @@ inline std::span<index_t const> indices(char const* name, attune_tensor const& x
 }
 /// A window of keys from the numbers of a node. -1: no limit.
 inline mask::band band_of(attune_mask_node const& m, bool from_start) {
-  auto const width = [](std::int64_t x) { return x == -1 ? mask::band::no_limit : index_t(x); };
+  auto const width = [](index_t x) { return x == -1 ? mask::band::no_limit : x; };
   return {width(m.a), width(m.b), from_start};
 }
 /// Sequences that follow one another; `within` shows keys of each.

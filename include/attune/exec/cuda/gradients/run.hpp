@@ -176,7 +176,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
   }
   template <class Value, class N>
   void sum(Value const& value, shape const& all, tensor<N> const& to) {
-    after_.push_back(planned_reduction([this](auto const& program) { run(program); }, memory_, value, all, to));
+    after_.push_back(planned_reduction([this](auto const& program) { this->run(program); }, memory_, value, all, to));
   }
   template <field F>
   void operands_of(tensor<E> const& to) {

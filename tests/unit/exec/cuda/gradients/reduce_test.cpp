@@ -12,7 +12,7 @@ namespace {
 
 template <class Op>
 std::string wrong_parameters(Op const& op, gradient_extents const& n = {.heads = 4, .key_heads = 2, .offset = 60}) {
-  return gradients_of<bfloat16, 64>(op, n);
+  return gradients_of<float, 64>(op, n);  // the bound of 16 bits is wider than most of these sums
 }
 
 TEST_CASE("gradients of tiles by parameters: slopes of affine logits, for each head and for all") {

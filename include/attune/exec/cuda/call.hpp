@@ -69,6 +69,30 @@ struct tile_plan {
   int from = 0, until = 0, after = 0;  ///< interval masks: partial [from, until) and [after, ..), full [until, after)
 };
 
+/// Whether two adjacent numbers of a tensor fit one store: at even features.
+template <class E>
+bool stores_two(tensor<E> const& x) {
+  shape const e = x.extents();
+  strides const s = x.steps();
+  return s.feature == 1 && e.feature % 2 == 0 && s.position % 2 == 0 && s.head % 2 == 0 && s.batch % 2 == 0 &&
+         reinterpret_cast<std::uintptr_t>(x.data()) % (2 * sizeof(E)) == 0;
+}
+/// Two numbers in one store.
+template <class E>
+ATTUNE_HD ATTUNE_INLINE void store_two(E* to, float x, float y) {
+  using word = std::conditional_t<sizeof(E) == 4, std::uint64_t, std::uint32_t>;
+  word both;
+  if constexpr (sizeof(E) == 4)
+    both = __builtin_bit_cast(std::uint32_t, x) | word(__builtin_bit_cast(std::uint32_t, y)) << 32;
+  else
+    both = E(x).bits | word(E(y).bits) << 16;
+#if defined(__CUDA_ARCH__)
+  *reinterpret_cast<word*>(to) = both;
+#else
+  __builtin_memcpy(static_cast<void*>(to), &both, sizeof both);
+#endif
+}
+
 /// Which tile of rows, or of keys, a block computes.
 struct block_place {
   int batch, group, tile;

@@ -191,9 +191,7 @@ void with_workspace(char const* function, cuda<E, Widths> const& exec, Run const
   arena memory;
   run(memory);
   std::size_t const needed = memory.needed();
-  if (exec.workspace != nullptr && exec.bytes < needed)
-    throw error(function, "the workspace", attune::detail::text(exec.bytes, " bytes"),
-                attune::detail::text("at least ", needed, ", as workspace_bytes() says"));
+  if (exec.workspace != nullptr) require_workspace(function, exec.bytes, needed);
   std::optional<stream_memory> room;
   if (exec.workspace == nullptr) room.emplace(exec.stream, needed);
   memory = {room ? room->get() : static_cast<unsigned char*>(exec.workspace)};

@@ -56,6 +56,13 @@ struct arena {
   }
 };
 
+/// Throws unless a workspace holds the bytes that a call needs.
+inline void require_workspace(char const* function, std::size_t bytes, std::size_t needed) {
+  if (bytes < needed)
+    throw error(function, "the workspace", attune::detail::text(bytes, " bytes"),
+                attune::detail::text("at least ", needed, ", as workspace_bytes() says"));
+}
+
 /// Whether tiles can copy rows of a tensor as they are.
 template <class E>
 bool is_ready(tensor<E const> const& x) {
@@ -81,7 +88,7 @@ class forward_run {
   void operator()() {
     if (c_.p.batch * c_.p.heads * c_.p.queries == 0) return;
     bind();
-    pairs_of_output();
+    c_.stores_pairs = stores_two(c_.to.out);
     plan();
     if (!counting_) runner_.template tiles<Op, E, C>(c_);
   }
@@ -209,11 +216,6 @@ class forward_run {
     } else {
       c_.value = readable(c_.in.v, unit_of_values_);
     }
-  }
-  void pairs_of_output() {
-    strides const s = c_.to.out.steps();
-    c_.stores_pairs = s.feature == 1 && c_.p.value_width % 2 == 0 && s.position % 2 == 0 && s.head % 2 == 0 &&
-                      s.batch % 2 == 0 && reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % (2 * sizeof(E)) == 0;
   }
   /// Query heads that read the same keys and values share tiles. The heads of other tensors with a row per key may be
   /// given: the heads of a group then read the same rows.

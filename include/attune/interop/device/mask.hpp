@@ -121,28 +121,24 @@ struct ragged_within {
     return ragged_of(m, Within::read(c, part(m.a, n)));
   }
 };
+/// Two masks in one node of this kind.
+template <int Kind, template <class, class> class Policy, class A, class B>
+struct two {
+  using policy = Policy<typename A::policy, typename B::policy>;  ///< the mask
+  /// Node n of a call.
+  static policy read(attune_call const& c, std::int64_t n) {
+    attune_mask_node const& m = c.mask[n];
+    if (m.kind != Kind)
+      throw unread(m, Kind == attune_mask_both ? "two masks combined by &" : "two masks combined by |");
+    return {A::read(c, part(m.a, n)), B::read(c, part(m.b, n))};
+  }
+};
 /// Keys that both masks show.
 template <class A, class B>
-struct both {
-  using policy = mask::intersection<typename A::policy, typename B::policy>;  ///< the mask
-  /// Node n of a call.
-  static policy read(attune_call const& c, std::int64_t n) {
-    attune_mask_node const& m = c.mask[n];
-    if (m.kind != attune_mask_both) throw unread(m, "two masks combined by &");
-    return {A::read(c, part(m.a, n)), B::read(c, part(m.b, n))};
-  }
-};
+using both = two<attune_mask_both, mask::intersection, A, B>;
 /// Keys that at least one of the masks shows.
 template <class A, class B>
-struct either {
-  using policy = mask::union_of<typename A::policy, typename B::policy>;  ///< the mask
-  /// Node n of a call.
-  static policy read(attune_call const& c, std::int64_t n) {
-    attune_mask_node const& m = c.mask[n];
-    if (m.kind != attune_mask_either) throw unread(m, "two masks combined by |");
-    return {A::read(c, part(m.a, n)), B::read(c, part(m.b, n))};
-  }
-};
+using either = two<attune_mask_either, mask::union_of, A, B>;
 
 }  // namespace on_device
 

@@ -65,22 +65,8 @@ struct row_target {
   ATTUNE_HD ATTUNE_INLINE void put_both(E* at, int d, Value const& value) const {
     ATTUNE_UNROLL
     for (int c = 0; c < Count; ++c) {
-      if (d + 8 * c >= width) continue;
-      float const x = value(c, 0), y = value(c, 1);
-      if constexpr (sizeof(E) == 4)
-        store(at + d + 8 * c, __builtin_bit_cast(std::uint32_t, x) | std::uint64_t(__builtin_bit_cast(std::uint32_t, y))
-                                                                         << 32);
-      else
-        store(at + d + 8 * c, E(x).bits | std::uint32_t(E(y).bits) << 16);
+      if (d + 8 * c < width) store_two(at + d + 8 * c, value(c, 0), value(c, 1));
     }
-  }
-  template <class Bits>
-  ATTUNE_HD static void store(E* to, Bits bits) {
-#if defined(__CUDA_ARCH__)
-    *reinterpret_cast<Bits*>(to) = bits;
-#else
-    __builtin_memcpy(static_cast<void*>(to), &bits, sizeof bits);
-#endif
   }
 };
 

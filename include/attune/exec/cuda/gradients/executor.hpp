@@ -86,7 +86,8 @@ requested_gradients<E> views_on_device(Op const& op, inputs<Op, tensor<E const>>
 /// vjp() from saved rows, in the order of the executor's stream; returns before it is done. Errors are thrown before
 /// anything is launched, or CUDA reports them.
 /// Memory:      workspace_bytes(): some 150 bytes a row; copies of what is turned or scaled; in floats, gradients that
-///              are sums of several. Nothing of size Lq x Lk but the lists of tiles.
+///              are sums of several. A float for each pair of a bias that is shared and of a table of distances, and
+///              lists of tiles; nothing else grows with Lq x Lk.
 /// Determinism: the same bits on every run and for any number of processors: no two blocks share a sum.
 template <class E, class Widths, class Op, class Rows>
 void vjp_rows(engine, cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,

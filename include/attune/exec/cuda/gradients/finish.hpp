@@ -44,27 +44,25 @@ struct left_slope {
     return Contraction::left_type::left(q, z).tangent[0];
   }
 };
-/// Gradients by left factors become gradients by the queries, in place.
+/// The gradients by the left factors of a row, times a slope of the factors.
 template <class E, class Slope>
-struct left_slope_program {
-  row_target<E> rows;
-  Slope slope;
-  index_t batch;
-  ATTUNE_HD index_t tasks() const { return batch * rows.heads * rows.positions * rows.width; }
-  ATTUNE_HD void operator()(index_t task) const {
-    index_t const d = task % rows.width, n = task / rows.width % rows.positions,
-                  h = task / (rows.width * rows.positions) % rows.heads,
-                  b = task / (rows.width * rows.positions * rows.heads);
-    rows.parts[task] *= slope(b, h, n, d);
-  }
-};
-/// The gradients by the left factors of a row, times the slope by the table.
-template <class E, class Slope>
-struct table_value {
+struct left_value {
   row_target<E> rows;
   Slope slope;
   ATTUNE_HD float operator()(index_t b, index_t h, index_t n, index_t d) const {
     return rows.part(b, h, n, d) * slope(b, h, n, d);
+  }
+};
+/// Every part of `rows` becomes value(b, h, n, d), which may read it.
+template <class E, class Value>
+struct change_parts_program {
+  row_target<E> rows;
+  Value value;
+  index_t batch;
+  ATTUNE_HD index_t tasks() const { return batch * rows.heads * rows.positions * rows.width; }
+  ATTUNE_HD void operator()(index_t task) const {
+    element_place const at(task, {batch, rows.heads, rows.positions, rows.width});
+    rows.parts[task] = value(at.b, at.h, at.n, at.d);
   }
 };
 
@@ -77,22 +75,18 @@ ATTUNE_HD float metric_of([[maybe_unused]] Owner const& owner, [[maybe_unused]] 
   else
     return 1;
 }
-/// Sums over products become gradients by one side of the distances sum_d m_d (q_d - k_d)^2, in place. `sums`: of the
-/// gradients by the distances of each row.
+/// The gradient by one side of the distances sum_d m_d (q_d - k_d)^2, from sums over products. `sums`: of the gradients
+/// by the distances of each row.
 template <class E, class Contraction, class Owner, bool Keys>
-struct distance_slope_program {
+struct distance_value {
   row_target<E> rows, sums;
   Owner owner;
   tensor<E const> x;  ///< the queries or keys
   problem_shape p;
-  ATTUNE_HD index_t tasks() const { return p.batch * rows.heads * rows.positions * rows.width; }
-  ATTUNE_HD void operator()(index_t task) const {
-    index_t const d = task % rows.width, n = task / rows.width % rows.positions,
-                  h = task / (rows.width * rows.positions) % rows.heads,
-                  b = task / (rows.width * rows.positions * rows.heads);
+  ATTUNE_HD float operator()(index_t b, index_t h, index_t n, index_t d) const {
     float const own = float(x(b, h * x.extents().head / rows.heads, n, d)), sum = sums.part(b, h, n, 0),
-                m = metric_of<Contraction>(owner, b, h * p.heads / rows.heads, d), part = rows.parts[task];
-    rows.parts[task] = 2.f * (Keys ? m * own * sum - part : m * (own * sum - part));  // the metric is in the queries
+                m = metric_of<Contraction>(owner, b, h * p.heads / rows.heads, d), part = rows.part(b, h, n, d);
+    return 2.f * (Keys ? m * own * sum - part : m * (own * sum - part));  // the metric is in the queries
   }
 };
 /// The gradient by the metric of distances, as a sum over queries and then keys.

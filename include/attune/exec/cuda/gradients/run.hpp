@@ -134,7 +134,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       run(classify_program<Op, E>{transposed, g_.rows_each, g_.keys_each});
     }
     run(row_range_program<Op, E>{g_});
-    if constexpr (!tile_format<E>::split) mark_infinities();
+    if constexpr (!tile_format<E>::split) mark_infinities();  // floats have factors whose signs tell
   }
 
   void mark_infinities() {
@@ -145,11 +145,10 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       runner_.clear(keys, std::size_t(batch * c_.key_tiles) * sizeof(int));
       runner_.clear(rows, std::size_t(batch * g_.row_tiles) * sizeof(int));
     }
-    if constexpr (!tile_format<E>::split)  // floats know it by the signs of their factors
-      for (int k = 0; k < products; ++k) {
-        run(infinite_tiles_program<E>{c_.key[k], batch, c_.p.keys, 1, Queries::bn, c_.key_tiles, keys});
-        run(infinite_tiles_program<E>{c_.query[k], batch, c_.p.queries, c_.pack, Keys::bn, g_.row_tiles, rows});
-      }
+    for (int k = 0; k < products; ++k) {
+      run(infinite_tiles_program<E>{c_.key[k], batch, c_.p.keys, 1, Queries::bn, c_.key_tiles, keys});
+      run(infinite_tiles_program<E>{c_.query[k], batch, c_.p.queries, c_.pack, Keys::bn, g_.row_tiles, rows});
+    }
   }
 
   /// Where tiles write: to the gradient itself if one operand alone adds to it, else to parts, which are summed.
@@ -293,7 +292,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
             {p.batch, p.heads, p.queries + p.keys, width}, to);
       } else {
         using slope = left_slope<E, C, owner_type, true>;
-        sum(table_value<E, slope>{g_.by_query[Product], {owner, x}}, rows_of(width), to);
+        sum(left_value<E, slope>{g_.by_query[Product], {owner, x}}, rows_of(width), to);
       }
     }
   }
@@ -328,20 +327,23 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       row_target<E>& sums = OfKeys ? this->template sums_of_keys<Index>() : this->template sums_of_queries<Index>();
       own_parts(sums, OfKeys ? index_t(c_.groups) : c_.p.heads, OfKeys ? c_.p.keys : c_.p.queries, 1);
       return [=, this, sums = sums](row_target<E> const& x) {
-        this->run(distance_slope_program<E, C, owner_type, OfKeys>{x, sums, owner, member<F>(this->c_.in), this->c_.p});
+        this->change(x, distance_value<E, C, owner_type, OfKeys>{x, sums, owner, member<F>(this->c_.in), this->c_.p});
       };
     } else if constexpr (is_prepared<C> && !OfKeys) {
       return [=, this](row_target<E> const& x) {
         using slope = left_slope<E, C, owner_type, false>;
-        this->run(left_slope_program<E, slope>{x, {owner, member<F>(this->c_.in)}, this->c_.p.batch});
+        this->change(x, left_value<E, slope>{x, {owner, member<F>(this->c_.in)}});
       };
     } else {
       return nullptr;
     }
   }
+  template <class Value>
+  void change(row_target<E> const& rows, Value const& value) {
+    run(change_parts_program<E, Value>{rows, value, c_.p.batch});
+  }
   void send(tensor<E> const& to, operand_target const* of, int count, index_t heads) {
     shape const e = to.extents();
-    strides const s = to.steps();
     bool const direct = count == 1 && heads == e.head && !of[0].finish && of[0].rows->parts == nullptr;
     sum_of_parts<E, operands> all{{}, count, e.head};
     for (int n = 0; n < count; ++n) {
@@ -349,8 +351,7 @@ class gradient_run : forward_run<Runner, Op, E, Queries> {
       if (direct) {
         x.heads = heads, x.positions = e.position, x.width = e.feature;
         x.to = to;
-        x.stores_pairs = e.feature % 2 == 0 && s.position % 2 == 0 && s.head % 2 == 0 && s.batch % 2 == 0 &&
-                         reinterpret_cast<std::uintptr_t>(to.data()) % (2 * sizeof(E)) == 0;
+        x.stores_pairs = stores_two(to);
       } else {
         own_parts(x, heads, e.position, e.feature);
       }

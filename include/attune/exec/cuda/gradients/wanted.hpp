@@ -44,8 +44,8 @@ void check_wanted(Op const& op, requested_gradients<E> const& to) {
   auto const refuse = [](std::string const& name) {
     throw error(
         "vjp", "the gradient by " + name, "a tensor",
-        "none: the tiles of `cuda` have gradients by values, gates, the inputs of products, numbers of queries, "
-        "keys and pairs, parameters, and tables of left factors; use thrust_on");
+        "none: the tiles of `cuda` have gradients by values, gates, the inputs of products and distances, numbers of "
+        "queries, keys and pairs, parameters, and tables of factors and distances; use thrust_on");
   };
   for_each_field([&]<field F>() {
     if (!to.of(F).absent() && !has_gradient<Op>(F)) refuse(name_of(F));

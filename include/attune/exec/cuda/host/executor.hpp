@@ -7,7 +7,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include <attune/calls/forward.hpp>
 #include <attune/calls/gradients.hpp>
@@ -40,26 +39,14 @@ struct emulated_cuda {
 };
 
 namespace detail {
-/// Memory of a call that needs `needed` bytes: the executor's workspace, or `own`. Throws if that is too small.
-template <class Exec>
-exec_cuda::arena memory_for(char const* function, Exec const& exec, std::size_t needed,
-                            std::vector<unsigned char>& own) {
-  if (exec.workspace == nullptr) {
-    own.resize(needed);
-    return {own.data()};
-  }
-  if (exec.bytes < needed)
-    throw error(function, "the workspace", attune::detail::text(exec.bytes, " bytes"),
-                attune::detail::text("at least ", needed, ", as workspace_bytes() says"));
-  return {static_cast<unsigned char*>(exec.workspace)};
-}
-/// Runs a call: run(memory) counts, then computes.
+/// Runs a call in the executor's workspace, or in memory of the call.
 template <class Exec, class Run>
 void run_in_memory(char const* function, Exec const& exec, Run const& run) {
+  if (exec.workspace == nullptr) return run_in_own_memory(run);
   exec_cuda::arena memory;
   run(memory);
-  std::vector<unsigned char> own;
-  memory = memory_for(function, exec, memory.needed(), own);
+  exec_cuda::require_workspace(function, exec.bytes, memory.needed());
+  memory = {static_cast<unsigned char*>(exec.workspace)};
   run(memory);
 }
 }  // namespace detail

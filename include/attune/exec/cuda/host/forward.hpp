@@ -52,7 +52,16 @@ struct emulated_runner : Blocks {
 using host_runner = emulated_runner<host_blocks>;
 
 namespace detail {
-/// Counts the memory of a call, takes it, and runs the call.
+/// Calls run(arena) twice: to count its memory, then with that memory.
+template <class Run>
+void run_in_own_memory(Run const& run) {
+  exec_cuda::arena memory;
+  run(memory);
+  std::vector<unsigned char> room(memory.needed());
+  memory = {room.data()};
+  run(memory);
+}
+/// Checks and runs a call.
 template <class Widths, class Runner, class E, class Op>
 void run_emulated(Runner& runner, Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out,
                   std::optional<std::span<float>> saved = std::nullopt) {
@@ -61,11 +70,9 @@ void run_emulated(Runner& runner, Op const& op, inputs<Op, tensor<E const>> cons
   attune::detail::check_outputs(function, out, p);
   exec_cuda::saved_arrays arrays;
   if (saved) arrays = exec_cuda::arrays_of(attune::detail::rows_in<Op>(function, *saved, p));
-  exec_cuda::arena memory;
-  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
-  std::vector<unsigned char> room(memory.needed());
-  memory = {room.data()};
-  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
+  run_in_own_memory([&](exec_cuda::arena& memory) {
+    exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
+  });
 }
 }  // namespace detail
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include <attune/exec/cuda/gradients/key_tile.hpp>
 #include <attune/exec/cuda/gradients/query_tile.hpp>
@@ -34,7 +33,7 @@ struct emulated_gradient_runner : emulated_runner<Blocks> {
 };
 
 namespace detail {
-/// Counts the memory of a VJP, takes it, and runs the VJP.
+/// Checks and runs a VJP.
 template <class Widths, class Runner, class E, class Op>
 void run_emulated_vjp(Runner& runner, Op const& op, inputs<Op, tensor<E const>> const& in, std::span<float const> saved,
                       cotangents<Op, tensor<E const>> const& d, gradient_outputs<Op, E> const& to) {
@@ -45,11 +44,9 @@ void run_emulated_vjp(Runner& runner, Op const& op, inputs<Op, tensor<E const>> 
   auto const wanted = attune::detail::views_of(to, op, in);
   exec_cuda::check_wanted(op, wanted);
   auto const by = exec_cuda::cotangents_of(d);
-  exec_cuda::arena memory;
-  exec_cuda::run_vjp<Runner, Op, E>(Widths{}, runner, memory, op, in, p, arrays, by, wanted);
-  std::vector<unsigned char> room(memory.needed());
-  memory = {room.data()};
-  exec_cuda::run_vjp<Runner, Op, E>(Widths{}, runner, memory, op, in, p, arrays, by, wanted);
+  run_in_own_memory([&](exec_cuda::arena& memory) {
+    exec_cuda::run_vjp<Runner, Op, E>(Widths{}, runner, memory, op, in, p, arrays, by, wanted);
+  });
 }
 }  // namespace detail
 

@@ -147,13 +147,7 @@ class row_sums {
           }
           E* const to = c.to.out.row(rows.block.batch, at.head, at.query) + column * c.to.out.steps().feature;
           if (c.stores_pairs) {
-            if constexpr (sizeof(E) == 4) {
-              store(to, __builtin_bit_cast(std::uint32_t, pair[0]) |
-                            std::uint64_t(__builtin_bit_cast(std::uint32_t, pair[1])) << 32);
-            } else {
-              E const both[2] = {E(pair[0]), E(pair[1])};
-              store(to, both[0].bits | std::uint32_t(both[1].bits) << 16);
-            }
+            store_two(to, pair[0], pair[1]);
           } else {
             to[0] = E(pair[0]);
             if (column + 1 < c.p.value_width) to[c.to.out.steps().feature] = E(pair[1]);
@@ -170,15 +164,6 @@ class row_sums {
   }
 
  private:
-  /// Two features in one store.
-  template <class Bits>
-  ATTUNE_LANE static void store(E* to, Bits bits) {
-#if defined(__CUDA_ARCH__)
-    *reinterpret_cast<Bits*>(to) = bits;
-#else
-    std::memcpy(static_cast<void*>(to), &bits, sizeof bits);
-#endif
-  }
   ATTUNE_LANE static float first_gap(row_record<Op> const& x) { return (x.level - x.reference) * approximate::log2e; }
   ATTUNE_LANE float reference_of([[maybe_unused]] row_record<Op> const& mine, int r, int l) const {
     if constexpr (facts::affine) {
